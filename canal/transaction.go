@@ -1,0 +1,72 @@
+package canal
+
+import "time"
+
+// Transaction is one committed transaction, or one piece of a large one, with its
+// rows still as the server sent them. A Decoder reads them.
+type Transaction struct {
+	GTID GTID
+	// Server is the UUID of the server that numbered File and Start; identity
+	// where GTID is zero.
+	Server [16]byte
+	// File and Start are where the transaction begins in the binlog that was read.
+	File  string
+	Start uint64
+	// CommittedAt has microseconds on MySQL, seconds on MariaDB. It is the same on
+	// every replica.
+	CommittedAt time.Time
+	// Number grows with commit order: the size of the executed set up to and
+	// including this transaction; on MariaDB the domain's sequence number. Zero
+	// without GTIDs: then File and Start stand in.
+	Number uint64
+	// Piece counts from 0; Last is set on the only or last piece.
+	Piece int
+	Last  bool
+	// Executed are the GTIDs that count as done once this transaction is durable:
+	// none for an XA PREPARE, both for its XA COMMIT. Set on the last piece.
+	Executed []GTID
+	// Held are the unresolved XA PREPAREs after this transaction, oldest first.
+	Held []Prepared
+	// ResumeFile and ResumeOffset are where reading could go on once it is durable:
+	// its end, or the start of the oldest unresolved XA PREPARE.
+	ResumeFile   string
+	ResumeOffset uint64
+	// EndFile and EndOffset are its end.
+	EndFile   string
+	EndOffset uint64
+	// Bytes is the size of its raw events.
+	Bytes int
+
+	// events are the table maps and rows events in order, header included, checksum
+	// cut off.
+	events [][]byte
+	// tableMaps are those still in force from earlier pieces.
+	tableMaps [][]byte
+	// in and out hand the numbering from piece to piece; in is nil on the first
+	// piece, out on the last. Both have room for the one value.
+	in, out chan ordinals
+}
+
+// Prepared is an XA transaction between PREPARE and COMMIT or ROLLBACK.
+type Prepared struct {
+	XID    string // as XA RECOVER's data in the statement form: X'..',X'..',1
+	GTID   GTID
+	File   string
+	Offset uint64 // where the transaction that prepares it begins
+}
+
+// ordinals number the rows of a transaction that travels in pieces.
+type ordinals struct {
+	place  uint64            // changes so far, of all tables
+	tables map[string]uint64 // changes so far by "database.table"
+	// skip: rows up to and including this place were handed on before, by an
+	// earlier connection or an earlier run, and are not to be given again.
+	skip uint64
+}
+
+// Segment is what one worker takes at a time: whole small transactions, or one
+// piece of a large one, in commit order.
+type Segment struct {
+	Transactions []*Transaction
+	Bytes        int // of raw events
+}
