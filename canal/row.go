@@ -1,5 +1,10 @@
 package canal
 
+import (
+	"bytes"
+	"math"
+)
+
 // Op is the kind of a row change.
 type Op uint8
 
@@ -52,6 +57,44 @@ type Value struct {
 	Kind  Kind
 	num   uint64
 	Bytes []byte
+}
+
+// NewInt returns a KindInt value.
+func NewInt(n int64) Value { return Value{Kind: KindInt, num: uint64(n)} }
+
+// NewUint returns a KindUint value.
+func NewUint(n uint64) Value { return Value{Kind: KindUint, num: n} }
+
+// NewFloat returns a KindFloat value.
+func NewFloat(f float32) Value {
+	return Value{Kind: KindFloat, num: uint64(math.Float32bits(f))}
+}
+
+// NewDouble returns a KindDouble value.
+func NewDouble(f float64) Value { return Value{Kind: KindDouble, num: math.Float64bits(f)} }
+
+// NewBytes returns a value of one of the kinds that are read from Bytes.
+func NewBytes(kind Kind, b []byte) Value { return Value{Kind: kind, Bytes: b} }
+
+// NewText returns a KindText value.
+func NewText(s string) Value { return NewBytes(KindText, []byte(s)) }
+
+// Int is the number of a KindInt value.
+func (v Value) Int() int64 { return int64(v.num) }
+
+// Uint is the number of a KindUint value.
+func (v Value) Uint() uint64 { return v.num }
+
+// Float32 is the number of a KindFloat value.
+func (v Value) Float32() float32 { return math.Float32frombits(uint32(v.num)) }
+
+// Float64 is the number of a KindDouble value.
+func (v Value) Float64() float64 { return math.Float64frombits(v.num) }
+
+// Equal reports whether both are the same to the last bit: 1.0 and 1.00, 0.0 and
+// -0.0, the number 1 and the text "1" all differ.
+func (v Value) Equal(w Value) bool {
+	return v.Kind == w.Kind && v.num == w.num && bytes.Equal(v.Bytes, w.Bytes)
 }
 
 // Column describes one column at the time its row was written.
