@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"strconv"
@@ -24,11 +25,20 @@ type ConnectOptions struct {
 	// Address is host:port (the port defaults to 3306) or the path of a unix socket.
 	Address  string     `yaml:"address"`
 	User     string     `yaml:"user"`
-	Password string     `yaml:"password"`
+	Password string     `yaml:"password" json:"-"`
 	TLS      TLSOptions `yaml:"tls"`
 	// Timeout bounds one attempt to connect; zero means DefaultTimeout.
 	Timeout time.Duration `yaml:"timeout"`
 }
+
+// String leaves the password out, so that no log or message holds it.
+func (o ConnectOptions) String() string { return o.User + "@" + o.Address }
+
+// GoString is String: %#v must not show the password either.
+func (o ConnectOptions) GoString() string { return o.String() }
+
+// LogValue is String.
+func (o ConnectOptions) LogValue() slog.Value { return slog.StringValue(o.String()) }
 
 // TLSMode is how much a connection asks of TLS; the names are those of MySQL's own
 // clients.
@@ -191,13 +201,17 @@ func (o ConnectOptions) Connect(ctx context.Context) (*client.Conn, error) {
 	return conn, nil
 }
 
+func (o ConnectOptions) timeout() time.Duration {
+	if o.Timeout == 0 {
+		return DefaultTimeout
+	}
+	return o.Timeout
+}
+
 // dial makes one attempt. go-mysql looks at no context and no deadline once the socket
 // is open, so both are put on the socket.
 func (o ConnectOptions) dial(ctx context.Context, address string, config *tls.Config) (*client.Conn, error) {
-	timeout := o.Timeout
-	if timeout == 0 {
-		timeout = DefaultTimeout
-	}
+	timeout := o.timeout()
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 
@@ -226,6 +240,12 @@ func (o ConnectOptions) dial(ctx context.Context, address string, config *tls.Co
 		return nil, ctx.Err()
 	}
 	return conn, err
+}
+
+// encrypted reports whether conn goes through TLS.
+func encrypted(conn *client.Conn) bool {
+	_, ok := conn.Conn.Conn.(*tls.Conn)
+	return ok
 }
 
 // noTLS recognises go-mysql's refusal to go on with a server that offers no TLS. It has

@@ -31,8 +31,7 @@ func (r *answer) value(i int, names ...string) string {
 // ask runs a statement and reads its whole result. When ctx ends first, the connection
 // is of no further use.
 func ask(ctx context.Context, conn *client.Conn, statement string, args ...any) (*answer, error) {
-	unblock := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
-	defer unblock()
+	defer bound(ctx, conn)()
 	res, err := conn.Execute(statement, args...)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -62,6 +61,11 @@ func ask(ctx context.Context, conn *client.Conn, statement string, args ...any) 
 		r.rows[i] = row
 	}
 	return r, nil
+}
+
+// bound lets ctx end what waits on conn, until the returned function is called.
+func bound(ctx context.Context, conn *client.Conn) (release func() bool) {
+	return context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 }
 
 // abbreviate keeps messages on one line.

@@ -1,0 +1,111 @@
+package canal
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// TableInfo is a table as it is now, for checks and for `init`.
+type TableInfo struct {
+	Database   string
+	Name       string
+	PrimaryKey []string // columns in key order; empty without a primary key
+	Rows       uint64   // the server's estimate
+	RowBytes   uint64   // the server's estimate of a row's length
+	// Cascades are the foreign keys of the table by which a change of a parent row
+	// changes or deletes rows of this table, as "child_ibfk_1 (ON DELETE CASCADE of orders)".
+	Cascades []string
+}
+
+// FullName is database.table.
+func (t TableInfo) FullName() string { return t.Database + "." + t.Name }
+
+// Tables lists the base tables that the account may see, system databases aside, in the
+// order of their names. It takes a few statements however many tables there are, and one
+// more for each table with foreign keys.
+func (i *Inspector) Tables(ctx context.Context) ([]TableInfo, error) {
+	const systemDatabases = "('mysql', 'sys', 'information_schema', 'performance_schema')"
+	r, err := ask(ctx, i.conn, `SELECT TABLE_SCHEMA, TABLE_NAME, COALESCE(TABLE_ROWS, 0), COALESCE(AVG_ROW_LENGTH, 0)
+		FROM information_schema.TABLES
+		WHERE TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED') AND TABLE_SCHEMA NOT IN `+systemDatabases+`
+		ORDER BY TABLE_SCHEMA, TABLE_NAME`)
+	if err != nil {
+		return nil, fmt.Errorf("list the tables: %w", err)
+	}
+	tables := make([]TableInfo, len(r.rows))
+	index := make(map[[2]string]*TableInfo, len(r.rows))
+	for n, row := range r.rows {
+		t := TableInfo{Database: row[0], Name: row[1]}
+		t.Rows, _ = strconv.ParseUint(row[2], 10, 64)
+		t.RowBytes, _ = strconv.ParseUint(row[3], 10, 64)
+		tables[n] = t
+		index[[2]string{t.Database, t.Name}] = &tables[n]
+	}
+
+	// Not COLUMNS.COLUMN_KEY: it says PRI of a unique key too where there is no primary one.
+	r, err = ask(ctx, i.conn, `SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME FROM information_schema.STATISTICS
+		WHERE INDEX_NAME = 'PRIMARY' AND TABLE_SCHEMA NOT IN `+systemDatabases+`
+		ORDER BY TABLE_SCHEMA, TABLE_NAME, SEQ_IN_INDEX`)
+	if err != nil {
+		return nil, fmt.Errorf("list the primary keys: %w", err)
+	}
+	for _, row := range r.rows {
+		if t := index[[2]string{row[0], row[1]}]; t != nil {
+			t.PrimaryKey = append(t.PrimaryKey, row[2])
+		}
+	}
+
+	// REFERENTIAL_CONSTRAINTS would tell the rules, but not to an account with SELECT only.
+	r, err = ask(ctx, i.conn, `SELECT DISTINCT TABLE_SCHEMA, TABLE_NAME FROM information_schema.KEY_COLUMN_USAGE
+		WHERE REFERENCED_TABLE_NAME IS NOT NULL AND TABLE_SCHEMA NOT IN `+systemDatabases)
+	if err != nil {
+		return nil, fmt.Errorf("list the foreign keys: %w", err)
+	}
+	for _, row := range r.rows {
+		t := index[[2]string{row[0], row[1]}]
+		if t == nil {
+			continue
+		}
+		definition, err := ask(ctx, i.conn, "SHOW CREATE TABLE "+quoteName(t.Database)+"."+quoteName(t.Name))
+		if accountLacks(err) {
+			continue // visible, not readable: nothing is known of its keys
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the foreign keys of %s: %w", t.FullName(), err)
+		}
+		t.Cascades = cascades(definition.value(0, "create table"))
+	}
+	return tables, nil
+}
+
+// foreignKey is a line of SHOW CREATE TABLE; names are in backticks, doubled inside.
+var foreignKey = regexp.MustCompile("(?m)^\\s*CONSTRAINT `((?:[^`]|``)+)` FOREIGN KEY \\(.*\\) REFERENCES ((?:`(?:[^`]|``)+`\\.)?`(?:[^`]|``)+`) \\([^)]*\\)(.*)$")
+
+// cascades finds the foreign keys by which the server changes rows of the table on its own.
+func cascades(definition string) []string {
+	var found []string
+	for _, m := range foreignKey.FindAllStringSubmatch(definition, -1) {
+		rules := strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(m[3]), ","))
+		var on []string
+		for _, rule := range []string{"ON DELETE CASCADE", "ON DELETE SET NULL", "ON UPDATE CASCADE", "ON UPDATE SET NULL"} {
+			if strings.Contains(rules, rule) {
+				on = append(on, rule)
+			}
+		}
+		if len(on) > 0 {
+			parent := strings.ReplaceAll(strings.ReplaceAll(m[2], "``", "\x00"), "`", "")
+			found = append(found, fmt.Sprintf("%s (%s of %s)", strings.ReplaceAll(m[1], "``", "`"), strings.Join(on, ", "), strings.ReplaceAll(parent, "\x00", "`")))
+		}
+	}
+	return found
+}
+
+// LogsCascades reports whether the rows that a foreign key changes are in the binlog: on
+// MySQL from 9.6 on, where the server and no longer InnoDB carries the rules out.
+func (i *Inspector) LogsCascades() bool { return i.atLeast("9.6.0") }
+
+// quoteName writes an identifier.
+func quoteName(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }

@@ -1,0 +1,153 @@
+package canal
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// What an operator can do about a lost place. Each costs something, and says what.
+const (
+	lostPlace   = "restore the binlogs from a backup; or give the changes in between up: put the checkpoint aside and begin anew with source.start"
+	wrongServer = "correct source.address; or, if this server replaces the old one, put the checkpoint aside and begin anew with source.start"
+)
+
+// checkPlace looks whether reading can resume at the checkpoint: whether this server has
+// executed what the checkpoint holds, and still has the binlogs after it.
+func (i *Inspector) checkPlace(ctx context.Context, o PreflightOptions) []Check {
+	place := *o.Checkpoint
+	if o.Server.Version != "" && o.Server.Flavor != i.server.Flavor {
+		return []Check{failSource("same server", fmt.Sprintf("the checkpoint was written for %s, and %s answers", product(o.Server), product(i.server)), wrongServer)}
+	}
+	switch {
+	case place.GTIDs == nil:
+		return i.checkFile(ctx, o)
+	case i.server.Flavor == MariaDB:
+		return i.checkDomains(ctx, place.GTIDs)
+	}
+	return i.checkExecuted(o)
+}
+
+// checkExecuted compares with MySQL's gtid_executed and gtid_purged.
+func (i *Inspector) checkExecuted(o PreflightOptions) []Check {
+	const same, purged = "same server", "binlogs since the checkpoint"
+	if mode := i.variables["gtid_mode"]; mode != "ON" && mode != "ON_PERMISSIVE" {
+		return []Check{failSource(same, fmt.Sprintf("the checkpoint is a GTID set and the server has gtid_mode=%s", mode), wrongServer)}
+	}
+	executed, err := ParseGTIDSet(MySQL, i.variables["gtid_executed"])
+	if err != nil {
+		return []Check{FailedCheck(same, fmt.Errorf("read gtid_executed: %w", err))}
+	}
+	gone, err := ParseGTIDSet(MySQL, i.variables["gtid_purged"])
+	if err != nil {
+		return []Check{FailedCheck(purged, fmt.Errorf("read gtid_purged: %w", err))}
+	}
+	place := o.Checkpoint.GTIDs
+	if unknown := place.Subtract(executed); !unknown.IsEmpty() {
+		return []Check{failSource(same, fmt.Sprintf("another server answers, or its binlogs were reset: it never executed %s of the checkpoint", shorten(unknown)), wrongServer)}
+	}
+	first := checkOK(same, "it executed everything that the checkpoint holds")
+	if o.Server.UUID != "" && o.Server.UUID != i.server.UUID {
+		first.Detail += fmt.Sprintf(" (it is %s; the checkpoint was written for %s)", i.server.UUID, o.Server.UUID)
+	}
+	if missing := gone.Subtract(place); !missing.IsEmpty() {
+		return []Check{first, failSource(purged, fmt.Sprintf("the server has purged %s, which the checkpoint does not hold", shorten(missing)), lostPlace)}
+	}
+	return []Check{first, checkOK(purged, "all there; %d transactions wait to be read", executed.Subtract(place).Count())}
+}
+
+// checkDomains compares with where MariaDB's binlogs end and where the oldest begins.
+func (i *Inspector) checkDomains(ctx context.Context, place *GTIDSet) []Check {
+	const same, purged = "same server", "binlogs since the checkpoint"
+	end, err := ParseGTIDSet(MariaDB, i.variables["gtid_binlog_pos"])
+	if err != nil {
+		return []Check{FailedCheck(same, fmt.Errorf("read gtid_binlog_pos: %w", err))}
+	}
+	if unknown := place.Subtract(end); !unknown.IsEmpty() {
+		return []Check{failSource(same, fmt.Sprintf("another server answers, or its binlogs were reset: its binlog ends at %q, before %s of the checkpoint", end, shorten(unknown)), wrongServer)}
+	}
+	first := checkOK(same, "its binlog reaches the checkpoint")
+	files, err := ask(ctx, i.conn, "SHOW BINARY LOGS")
+	if err != nil {
+		return []Check{first, FailedCheck(purged, err)}
+	}
+	if len(files.rows) == 0 {
+		return []Check{first, failSource(purged, "the server has no binlog files", lostPlace)}
+	}
+	oldest := files.rows[0][0]
+	r, err := ask(ctx, i.conn, "SELECT BINLOG_GTID_POS("+quoteText(oldest)+", 4)")
+	if err != nil {
+		return []Check{first, FailedCheck(purged, err)}
+	}
+	start, err := ParseGTIDSet(MariaDB, r.rows[0][0])
+	if err != nil {
+		return []Check{first, FailedCheck(purged, fmt.Errorf("read where %s begins: %w", oldest, err))}
+	}
+	if missing := start.Subtract(place); !missing.IsEmpty() {
+		return []Check{first, failSource(purged, fmt.Sprintf("the server's oldest binlog, %s, begins after %s, which the checkpoint (%s) has not reached", oldest, shorten(missing), place), lostPlace)}
+	}
+	return []Check{first, checkOK(purged, "all there, from %s on", oldest)}
+}
+
+// checkFile looks for the file of a place without GTIDs, which only the server that wrote
+// it knows.
+func (i *Inspector) checkFile(ctx context.Context, o PreflightOptions) []Check {
+	const same, purged = "same server", "binlogs since the checkpoint"
+	place := *o.Checkpoint
+	if o.Server.UUID != "" && o.Server.UUID != i.server.UUID {
+		return []Check{failSource(same, fmt.Sprintf("the checkpoint is a file and offset of the server %s, and %s answers", o.Server.UUID, i.server.UUID), wrongServer)}
+	}
+	first := checkOK(same, "it is the server that the checkpoint was written for")
+	files, err := ask(ctx, i.conn, "SHOW BINARY LOGS")
+	if err != nil {
+		return []Check{first, FailedCheck(purged, err)}
+	}
+	for n, row := range files.rows {
+		if row[0] != place.File {
+			continue
+		}
+		length, err := strconv.ParseUint(row[1], 10, 64)
+		if err == nil && place.Offset > length {
+			return []Check{first, failSource(purged, fmt.Sprintf("the checkpoint is at offset %d of %s, which ends at %d: it is not the file that it was", place.Offset, place.File, length), wrongServer)}
+		}
+		return []Check{first, checkOK(purged, "all there, %d files", len(files.rows)-n)}
+	}
+	return []Check{first, failSource(purged, fmt.Sprintf("the server has purged %s, where the checkpoint is; it has %s", place.File, span(files)), lostPlace)}
+}
+
+// span is the first and last of the server's binlog files.
+func span(files *answer) string {
+	if len(files.rows) == 0 {
+		return "none"
+	}
+	return files.rows[0][0] + " to " + files.rows[len(files.rows)-1][0]
+}
+
+// shorten keeps a message about a set of thousands of intervals readable.
+func shorten(set *GTIDSet) string {
+	const limit = 400
+	text := set.String()
+	if len(text) <= limit {
+		return text
+	}
+	cut := strings.LastIndexAny(text[:limit], ",:")
+	return fmt.Sprintf("%s and more, %d transactions in all", text[:max(cut, 1)], set.Count())
+}
+
+// Behind is how many transactions the server has executed that are not in place, if it
+// numbers them.
+func (i *Inspector) Behind(place Position) (transactions uint64, known bool) {
+	variable := "gtid_executed"
+	if i.server.Flavor == MariaDB {
+		variable = "gtid_binlog_pos"
+	}
+	executed, err := ParseGTIDSet(i.server.Flavor, i.variables[variable])
+	if err != nil || place.GTIDs == nil || place.GTIDs.Flavor() != i.server.Flavor {
+		return 0, false
+	}
+	if i.server.Flavor == MariaDB { // the sums of sequence numbers: only their difference says something
+		return executed.Count() - min(executed.Count(), place.GTIDs.Count()), true
+	}
+	return executed.Subtract(place.GTIDs).Count(), true
+}
