@@ -27,7 +27,7 @@ type Identity struct {
 type Status struct {
 	Connected     bool
 	Server        Identity
-	Read          Position  // up to where whole transactions were read
+	Read          Position  // up to where whole transactions were read; file and offset only
 	LastEventAt   time.Time // when the last event or heartbeat arrived
 	LastError     string    // of the last lost connection; empty when none
 	Reconnects    uint64

@@ -45,6 +45,17 @@ type Transaction struct {
 	// in and out hand the numbering from piece to piece; in is nil on the first
 	// piece, out on the last. Both have room for the one value.
 	in, out chan ordinals
+	// afresh: the transaction is read again from its beginning. What comes through in is how far it was handed on
+	// before: numbering begins anew, and rows up to that place are not given again.
+	afresh bool
+}
+
+// Inside is a place inside a transaction that was handed on in part.
+type Inside struct {
+	GTID  GTID   // zero without GTIDs
+	File  string // where the transaction begins
+	Start uint64
+	Place uint64 // row changes up to and including this one were handed on
 }
 
 // Prepared is an XA transaction between PREPARE and COMMIT or ROLLBACK.
@@ -69,4 +80,16 @@ type ordinals struct {
 type Segment struct {
 	Transactions []*Transaction
 	Bytes        int // of raw events
+
+	budget   *budget
+	reserved int64
 }
+
+// Resize tells how many bytes the segment holds now, that its rows have become events.
+func (s *Segment) Resize(bytes int64) {
+	s.budget.adjust(bytes - s.reserved)
+	s.reserved = bytes
+}
+
+// Release gives the segment's bytes back: nothing of it is held any more.
+func (s *Segment) Release() { s.Resize(0) }

@@ -1,0 +1,337 @@
+package canal
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/go-mysql-org/go-mysql/replication"
+)
+
+// cutter cuts the stream of raw events into transactions. It looks at headers, GTIDs and the text of statements;
+// rows it leaves to the decoders. It does no I/O and is used by the reading goroutine alone.
+type cutter struct {
+	flavor   Flavor
+	server   [16]byte
+	captured func(database, table string) bool
+	// pieceSize is the number of bytes of raw events above which a transaction travels in pieces.
+	pieceSize int
+	// emit hands a transaction or piece on. It may block.
+	emit   func(*Transaction) error
+	logger *slog.Logger
+
+	place place
+	read  *GTIDSet // every transaction read whole, held XA PREPAREs included; nil without GTIDs
+	xa    *xaHold
+	open  *openTransaction
+	// started are transactions that were handed on in part, by an earlier connection or run, and how to go on
+	// with them.
+	started map[string]chan ordinals
+	// published: transactions in it were published before; they are read again for an XA PREPARE's sake only.
+	published *Position
+	fresh     bool // no transaction of this connection was seen yet
+}
+
+// openTransaction is the transaction being read.
+type openTransaction struct {
+	piece *Transaction // what is not handed on yet
+	begin begin
+	xid   string // between XA START and XA PREPARE
+	// began: BEGIN or its like was seen, so that a COMMIT must follow.
+	began  bool
+	hold   bool // an XA transaction: rows wait for its COMMIT
+	replay bool // published before
+	rows   int  // rows events so far
+	// savepoints: how many rows events there were when each was set.
+	savepoints map[string]int
+	tableMaps  [][]byte      // of the statement being read
+	chain      chan ordinals // from the last piece handed on
+	pieces     int
+}
+
+// resumeInside tells the cutter that the rows up to a place inside a transaction were handed on by an earlier run.
+func (c *cutter) resumeInside(p Inside) {
+	in := make(chan ordinals, 1)
+	in <- ordinals{place: p.Place}
+	c.started[identity(p.GTID, p.File, p.Start)] = in
+}
+
+// reconnected prepares for a new connection: what was read of the unfinished transaction is dropped, and what was
+// handed on of it is remembered, since the server begins it again.
+func (c *cutter) reconnected() {
+	if o := c.open; o != nil {
+		if o.pieces > 0 {
+			c.started[identity(o.piece.GTID, o.piece.File, o.piece.Start)] = o.chain
+		}
+		c.place = place{file: o.piece.File, offset: o.piece.Start}
+		c.open = nil
+		c.xa.discard()
+	}
+	c.fresh = true
+}
+
+// identity names a transaction across connections.
+func identity(g GTID, file string, start uint64) string {
+	if g.IsZero() {
+		return fmt.Sprintf("%s:%d", file, start)
+	}
+	return g.String()
+}
+
+// event takes the next event of the stream.
+func (c *cutter) event(e rawEvent) error {
+	kind := e.kind()
+	c.place.advance(e)
+	switch kind { //nolint:exhaustive // the rest is handled below
+	case replication.FORMAT_DESCRIPTION_EVENT, replication.ROTATE_EVENT, replication.STOP_EVENT:
+		return c.fileBoundary(e)
+	case replication.HEARTBEAT_EVENT, replication.HEARTBEAT_LOG_EVENT_V2:
+		return nil
+	}
+	return c.logical(e)
+}
+
+// logical takes an event that stands in the binlog itself or inside a compressed transaction.
+func (c *cutter) logical(e rawEvent) error {
+	switch kind := e.kind(); kind { //nolint:exhaustive // unknown ones end in an error
+	case replication.GTID_EVENT, replication.ANONYMOUS_GTID_EVENT, replication.GTID_TAGGED_LOG_EVENT, replication.MARIADB_GTID_EVENT:
+		b, err := parseBegin(e)
+		if err != nil {
+			return c.broken(err)
+		}
+		return c.beginTransaction(e, b)
+	case replication.TABLE_MAP_EVENT:
+		return c.tableMap(e)
+	case replication.XID_EVENT:
+		return c.commit()
+	case replication.XA_PREPARE_LOG_EVENT:
+		return c.xaPrepare(e)
+	case replication.QUERY_EVENT, eventMariaDBQueryCompressed:
+		q, err := parseQuery(e)
+		if err != nil {
+			return c.broken(err)
+		}
+		return c.statement(q)
+	case replication.EXECUTE_LOAD_QUERY_EVENT:
+		q, err := parseExecuteLoad(e)
+		if err != nil {
+			return c.broken(err)
+		}
+		return c.statementChange(q)
+	case replication.TRANSACTION_PAYLOAD_EVENT:
+		return c.compressed(e)
+	case replication.INCIDENT_EVENT:
+		return &SourceError{
+			Err:    fmt.Errorf("the server reports at %s that changes may be missing from its binlog (incident event)", c.place),
+			Remedy: "compare the captured tables with their consumers, then start after this place with a new checkpoint (source.start: latest and another checkpoint.path)",
+		}
+	case replication.PREVIOUS_GTIDS_EVENT, replication.INTVAR_EVENT, replication.RAND_EVENT, replication.USER_VAR_EVENT,
+		replication.BEGIN_LOAD_QUERY_EVENT, replication.APPEND_BLOCK_EVENT, replication.DELETE_FILE_EVENT, replication.IGNORABLE_EVENT, replication.ROWS_QUERY_EVENT,
+		replication.TRANSACTION_CONTEXT_EVENT, replication.VIEW_CHANGE_EVENT, replication.MARIADB_ANNOTATE_ROWS_EVENT,
+		replication.MARIADB_BINLOG_CHECKPOINT_EVENT, replication.MARIADB_GTID_LIST_EVENT, replication.MARIADB_START_ENCRYPTION_EVENT:
+		return nil
+	default:
+		if isRowsEvent(kind) {
+			return c.rows(e)
+		}
+		if e.flags()&flagIgnorable != 0 {
+			return nil
+		}
+		return &SourceError{
+			Err:    fmt.Errorf("the binlog at %s has an event of type %d, which this release does not know", c.place, kind),
+			Remedy: "update binlogd; if this is the newest release, report the server's version and this message",
+		}
+	}
+}
+
+// compressed takes the events inside a compressed transaction.
+func (c *cutter) compressed(e rawEvent) error {
+	var inner error
+	if err := eachPayloadEvent(e, func(event rawEvent) error {
+		inner = c.logical(event)
+		return inner
+	}); inner != nil {
+		return inner
+	} else if err != nil {
+		return c.broken(err)
+	}
+	return nil
+}
+
+// broken is an event that does not have the form that its type asks for.
+func (c *cutter) broken(err error) error {
+	return &SourceError{
+		Err:    fmt.Errorf("read the binlog at %s: %w", c.place, err),
+		Remedy: "check the file with mysqlbinlog --verify-binlog-checksum; the checkpoint is kept",
+	}
+}
+
+// fileBoundary takes the events between files. No transaction spans two files: one that is open here was cut off by a
+// crash of the server, which rolled it back.
+func (c *cutter) fileBoundary(e rawEvent) error {
+	made := e.flags()&flagArtificial != 0 || e.logPos() == 0 // for this connection, not in the file
+	if !made && c.open != nil {
+		if err := c.cutOff(); err != nil {
+			return err
+		}
+	}
+	if e.kind() != replication.ROTATE_EVENT {
+		return nil
+	}
+	if len(e.body()) < 8 {
+		return c.broken(fmt.Errorf("rotate event of %d bytes is too short", len(e)))
+	}
+	c.place.rotate(string(e.body()[8:]), binary.LittleEndian.Uint64(e.body()))
+	return nil
+}
+
+// cutOff drops the open transaction, which the server rolled back when it came up again.
+func (c *cutter) cutOff() error {
+	o := c.open
+	id := identity(o.piece.GTID, o.piece.File, o.piece.Start)
+	if o.pieces > 0 {
+		return &SourceError{
+			Err: fmt.Errorf("transaction %s ends in its middle at %s: the server crashed while writing it and rolled it back, but %d pieces of it were already published",
+				id, c.place, o.pieces),
+			Remedy: "compare the tables it touched with their consumers, then go on with a new checkpoint (source.start: latest and another checkpoint.path)",
+		}
+	}
+	c.logger.Warn("passing over a transaction that a crash of the server cut off: it was rolled back", "transaction", id, "at", c.place.String())
+	c.open = nil
+	c.xa.discard()
+	return nil
+}
+
+func (c *cutter) beginTransaction(e rawEvent, b begin) error {
+	start := c.place.startOf(e)
+	if c.open != nil {
+		return c.broken(fmt.Errorf("transaction %s begins inside transaction %s", identity(b.gtid, c.place.file, start),
+			identity(c.open.piece.GTID, c.open.piece.File, c.open.piece.Start)))
+	}
+	o := &openTransaction{begin: b, piece: &Transaction{
+		GTID: b.gtid, Server: c.server, File: c.place.file, Start: start, CommittedAt: b.committedAt,
+	}}
+	// MariaDB's GTID event is the BEGIN, unless one statement is all that follows.
+	o.began = c.flavor == MariaDB && !b.standalone
+	if !b.gtid.IsZero() && c.read != nil {
+		o.piece.Number = c.number(b.gtid)
+	}
+	o.replay = c.wasPublished(o.piece)
+	id := identity(b.gtid, c.place.file, start)
+	if in, ok := c.started[id]; ok {
+		delete(c.started, id)
+		o.piece.in, o.piece.afresh = in, true
+	} else if c.fresh && len(c.started) > 0 && c.read == nil {
+		return &SourceError{
+			Err:    fmt.Errorf("the server no longer has the transaction that was being read: at its place begins %s", id),
+			Remedy: "it lost its last transactions in a crash, or another server answers: compare the captured tables with their consumers, then go on with a new checkpoint (source.start: latest and another checkpoint.path)",
+		}
+	}
+	c.fresh = false
+	c.open = o
+	return nil
+}
+
+// number is the place of a transaction in the order of all: on MySQL the size of the executed set with it.
+func (c *cutter) number(g GTID) uint64 {
+	if c.flavor == MariaDB {
+		return g.Number
+	}
+	n := c.read.Count() + uint64(c.xa.unread()) //nolint:gosec // a small count
+	if c.read.Contains(g) || c.xa.isUnread(g) {
+		return n
+	}
+	return n + 1
+}
+
+func (c *cutter) wasPublished(t *Transaction) bool {
+	switch p := c.published; {
+	case p == nil:
+		return false
+	case !t.GTID.IsZero() && p.GTIDs != nil:
+		return p.GTIDs.Contains(t.GTID)
+	default:
+		return compareFiles(t.File, p.File) < 0 || t.File == p.File && t.Start < p.Offset
+	}
+}
+
+func (c *cutter) tableMap(e rawEvent) error {
+	if c.open == nil {
+		return c.broken(errors.New("rows outside a transaction"))
+	}
+	c.open.tableMaps = append(c.open.tableMaps, e)
+	return c.append(e)
+}
+
+func (c *cutter) rows(e rawEvent) error {
+	if c.open == nil {
+		return c.broken(errors.New("rows outside a transaction"))
+	}
+	o := c.open
+	o.rows++
+	if err := c.append(e); err != nil {
+		return err
+	}
+	if e.endsStatement() {
+		o.tableMaps = nil
+	}
+	if o.piece.Bytes < c.pieceSize || o.hold || o.replay {
+		return nil
+	}
+	return c.handOnPiece()
+}
+
+// append adds an event with rows to what is read of the open transaction.
+func (c *cutter) append(e rawEvent) error {
+	o := c.open
+	switch {
+	case o.hold:
+		return c.xa.append(e)
+	case o.replay:
+		return nil
+	}
+	o.piece.events = append(o.piece.events, e)
+	o.piece.Bytes += len(e)
+	return nil
+}
+
+// handOnPiece hands on what was read so far of a large transaction.
+func (c *cutter) handOnPiece() error {
+	o := c.open
+	piece := o.piece
+	piece.out = make(chan ordinals, 1)
+	o.chain = piece.out
+	o.pieces++
+	o.piece = &Transaction{
+		GTID: piece.GTID, Server: piece.Server, File: piece.File, Start: piece.Start, CommittedAt: piece.CommittedAt,
+		Number: piece.Number, Piece: piece.Piece + 1, tableMaps: o.tableMaps, in: piece.out,
+	}
+	return c.emit(piece)
+}
+
+// commit ends the open transaction: all of it was read.
+func (c *cutter) commit() error {
+	o := c.open
+	if o == nil {
+		return c.broken(errors.New("a commit outside a transaction"))
+	}
+	if o.hold {
+		return c.broken(errors.New("an XA transaction ends without XA PREPARE"))
+	}
+	return c.finish()
+}
+
+// finish hands on the last piece of the open transaction and notes it as read.
+func (c *cutter) finish() error {
+	o := c.open
+	t := o.piece
+	t.Last = true
+	if !t.GTID.IsZero() && c.read != nil {
+		c.read.Add(t.GTID)
+	}
+	t.EndFile, t.EndOffset = c.place.file, c.place.offset
+	c.xa.settle(t)
+	c.open = nil
+	return c.emit(t)
+}

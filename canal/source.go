@@ -1,0 +1,343 @@
+package canal
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Defaults of SourceOptions.
+const (
+	DefaultHeartbeat   = 5 * time.Second
+	DefaultMaxInFlight = 16 << 20
+
+	pieceSize       = 512 << 10 // a transaction above it travels in pieces
+	segmentSize     = 256 << 10 // small transactions are handed on together up to this size
+	segmentCount    = 1024      // and number
+	transactionCost = 512       // bytes that a transaction without rows counts for
+	heldInMemory    = 1 << 20   // bytes of one prepared XA transaction, before it goes to a file
+	// expansion is by how much rows are taken to grow when they become events, until it is known.
+	expansion = 3
+
+	backoffInitial = 100 * time.Millisecond
+	backoffMax     = 10 * time.Second
+)
+
+// SourceOptions configure a Source.
+type SourceOptions struct {
+	Connect ConnectOptions
+	// ServerID is the replica's id; 0 lets the source choose one that is free.
+	ServerID uint32
+	// Heartbeat is how often the server is asked to say that it is alive when it has nothing
+	// else to say. A connection silent for two and a half times as long is given up.
+	Heartbeat time.Duration
+	// MaxInFlight bounds the bytes between the reader and the sink.
+	MaxInFlight int64
+	// Captured says which tables' rows are wanted: a statement-format change to one of them ends the run.
+	Captured func(database, table string) bool
+	// From is where to begin.
+	From Resume
+	// SpillDir is where the rows of large prepared XA transactions wait; empty for the system's temporary folder.
+	SpillDir string
+	Logger   *slog.Logger
+}
+
+// Resume says from where to read, as a checkpoint or Locate tells.
+type Resume struct {
+	Position  Position
+	Held      []Prepared
+	Published *Position
+	Inside    *Inside
+	// Server is who wrote the binlog that Position is of; empty to accept any.
+	Server Identity
+}
+
+// Source reads a server's binlog and hands it on in commit order. It reconnects by itself.
+type Source struct {
+	opts   SourceOptions
+	server Identity
+	cutter *cutter
+	budget *budget
+	ctx    context.Context //nolint:containedctx // of the reading goroutine, which Close ends
+	cancel context.CancelFunc
+	done   chan struct{}
+
+	mu      sync.Mutex
+	pending *Segment
+	ready   chan struct{} // has room for one: pending holds something, or reading ended
+	taken   chan struct{} // has room for one: pending was taken
+	failed  error         // why reading ended
+	status  Status
+
+	bytesRead atomic.Uint64
+	heard     atomic.Int64
+}
+
+// OpenSource connects, makes sure that the server can serve the place to begin from, and starts to read.
+// A *ConfigError or *SourceError cannot be mended by another attempt.
+func OpenSource(ctx context.Context, o SourceOptions) (*Source, error) {
+	if o.Heartbeat == 0 {
+		o.Heartbeat = DefaultHeartbeat
+	}
+	if o.MaxInFlight == 0 {
+		o.MaxInFlight = DefaultMaxInFlight
+	}
+	server, err := verify(ctx, o.Connect, o.From)
+	if err != nil {
+		return nil, err
+	}
+	chosen := o.ServerID == 0
+	if chosen {
+		if o.ServerID, err = chooseServerID(ctx, o.Connect); err != nil {
+			return nil, err
+		}
+	}
+	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	s := &Source{
+		opts: o, server: server, budget: newBudget(o.MaxInFlight),
+		ctx: run, cancel: cancel, done: make(chan struct{}),
+		ready: make(chan struct{}, 1), taken: make(chan struct{}, 1),
+		status: Status{Server: server, Read: Position{File: o.From.Position.File, Offset: o.From.Position.Offset}},
+	}
+	s.cutter = s.newCutter()
+	s.heard.Store(time.Now().UnixNano())
+	go func() {
+		defer close(s.done)
+		defer s.cutter.xa.close()
+		s.fail(s.read(chosen))
+	}()
+	return s, nil
+}
+
+func (s *Source) newCutter() *cutter {
+	from := s.opts.From
+	c := &cutter{
+		flavor: s.server.Flavor, captured: s.opts.Captured, pieceSize: pieceSize, emit: s.emit, logger: s.opts.Logger,
+		place:     place{file: from.Position.File, offset: from.Position.Offset},
+		started:   make(map[string]chan ordinals),
+		published: from.Published,
+		xa: &xaHold{
+			holes: s.server.Flavor == MySQL && from.Position.GTIDs != nil, dir: s.opts.SpillDir, limit: heldInMemory,
+			missing: append([]Prepared(nil), from.Held...),
+		},
+	}
+	if from.Position.GTIDs != nil {
+		c.read = from.Position.GTIDs.Clone()
+	}
+	if id, err := hex.DecodeString(strings.ReplaceAll(s.server.UUID, "-", "")); err == nil && len(id) == len(c.server) {
+		copy(c.server[:], id)
+	}
+	if from.Inside != nil {
+		c.resumeInside(*from.Inside)
+	}
+	return c
+}
+
+// Server is who is being read.
+func (s *Source) Server() Identity { return s.server }
+
+// Next gives what was read next. It waits until there is something, ctx ends, or reading has ended for good, which the error then
+// explains.
+func (s *Source) Next(ctx context.Context) (*Segment, error) {
+	for {
+		s.mu.Lock()
+		segment, err := s.pending, s.failed
+		s.pending = nil
+		s.mu.Unlock()
+		if segment != nil {
+			signal(s.taken)
+			return segment, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		select {
+		case <-s.ready:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// Status is what can be said now.
+func (s *Source) Status() Status {
+	s.mu.Lock()
+	st := s.status
+	s.mu.Unlock()
+	st.BytesRead = s.bytesRead.Load()
+	st.LastEventAt = time.Unix(0, s.heard.Load())
+	st.BytesInFlight = s.budget.inFlight()
+	return st
+}
+
+// Close ends reading. Segments handed out stay valid.
+func (s *Source) Close() error {
+	s.cancel()
+	<-s.done
+	return nil
+}
+
+// emit takes a transaction or piece from the cutter and waits until there is room for it.
+func (s *Source) emit(t *Transaction) error {
+	cost := int64(t.Bytes)*expansion + transactionCost
+	if err := s.budget.acquire(s.ctx, cost); err != nil {
+		return err
+	}
+	for {
+		s.mu.Lock()
+		p := s.pending
+		if p == nil || p.Bytes+t.Bytes <= segmentSize && len(p.Transactions) < segmentCount {
+			if p == nil {
+				p = &Segment{budget: s.budget}
+				s.pending = p
+			}
+			p.Transactions = append(p.Transactions, t)
+			p.Bytes += t.Bytes
+			p.reserved += cost
+			s.mu.Unlock()
+			signal(s.ready)
+			return nil
+		}
+		s.mu.Unlock()
+		select {
+		case <-s.taken:
+		case <-s.ctx.Done():
+			return s.ctx.Err()
+		}
+	}
+}
+
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// read connects again and again until the source is closed or cannot go on.
+func (s *Source) read(mayChooseID bool) error {
+	delay := time.Duration(0)
+	for {
+		before := s.cutter.place
+		err := s.connection()
+		if s.ctx.Err() != nil {
+			return s.ctx.Err()
+		}
+		var collision *collisionError
+		switch {
+		case errors.As(err, &collision) && mayChooseID:
+			s.opts.Logger.Warn("another replica joined the server with our server id: choosing another", "server_id", s.opts.ServerID)
+			id, chooseErr := chooseServerID(s.ctx, s.opts.Connect)
+			if chooseErr == nil {
+				s.opts.ServerID = id
+			}
+		case errors.As(err, &collision):
+			return &ConfigError{
+				Err:    fmt.Errorf("another replica uses server id %d: %w", s.opts.ServerID, err),
+				Remedy: "give source.server_id a number that no other server or replica has, or leave it out to have one chosen",
+			}
+		case endsTheRun(err) && !nameNotFound(err):
+			return err
+		}
+		if s.cutter.place != before {
+			delay = 0
+		}
+		s.lost(err, delay)
+		if !sleep(s.ctx, delay/2+rand.N(delay/2+1)) { //nolint:gosec // jitter
+			return s.ctx.Err()
+		}
+		delay = min(max(2*delay, backoffInitial), backoffMax)
+	}
+}
+
+// connection reads over one connection until it ends, and says why it did.
+func (s *Source) connection() error {
+	s.cutter.reconnected()
+	from := Position{File: s.cutter.place.file, Offset: s.cutter.place.offset}
+	if s.cutter.read != nil {
+		from.GTIDs = s.cutter.read
+	}
+	resume := Resume{Position: from, Server: s.server, Held: s.cutter.xa.missing}
+	if _, err := verify(s.ctx, s.opts.Connect, resume); err != nil {
+		return err
+	}
+	connecting, cancel := context.WithTimeout(s.ctx, s.opts.Connect.timeout())
+	defer cancel()
+	stream, err := openStream(connecting, streamOptions{
+		connect: s.opts.Connect, flavor: s.server.Flavor, serverID: s.opts.ServerID, heartbeat: s.opts.Heartbeat,
+		handle: s.handle, read: &s.bytesRead, heard: &s.heard,
+	}, from)
+	if err != nil {
+		return explainStream(err)
+	}
+	stop := context.AfterFunc(s.ctx, stream.cut)
+	defer stop()
+	s.opts.Logger.Info("reading the binlog", "server", s.opts.Connect.Address, "version", s.server.Version, "server_id", s.opts.ServerID, "from", s.cutter.place.String())
+	err = stream.wait(s.ctx)
+	stream.close()
+	return explainStream(err)
+}
+
+// handle takes one event of the stream.
+func (s *Source) handle(e rawEvent) error {
+	if err := s.ctx.Err(); err != nil {
+		return err
+	}
+	if err := s.cutter.event(e); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.status.Connected, s.status.LastError = true, ""
+	s.status.CaughtUp = e.isHeartbeat()
+	if s.cutter.open == nil {
+		s.status.Read.File, s.status.Read.Offset = s.cutter.place.file, s.cutter.place.offset
+	}
+	return nil
+}
+
+// lost notes that the connection ended.
+func (s *Source) lost(err error, delay time.Duration) {
+	s.mu.Lock()
+	s.status.Connected = false
+	s.status.LastError = err.Error()
+	s.status.Reconnects++
+	s.mu.Unlock()
+	s.opts.Logger.Warn("lost the connection to the source; connecting again", "error", err, "wait", delay, "resume", s.cutter.place.String())
+}
+
+func (s *Source) fail(err error) {
+	s.mu.Lock()
+	s.failed = err
+	s.status.Connected = false
+	if s.ctx.Err() == nil {
+		s.status.LastError = err.Error()
+	}
+	s.mu.Unlock()
+	signal(s.ready)
+}
+
+func endsTheRun(err error) bool {
+	var config *ConfigError
+	var source *SourceError
+	return errors.As(err, &config) || errors.As(err, &source)
+}
+
+// sleep waits, and reports whether ctx is still alive.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

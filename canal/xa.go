@@ -1,0 +1,284 @@
+package canal
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+// xaHold keeps the rows of XA transactions between their PREPARE and their COMMIT, and says what may count as
+// done meanwhile.
+//
+// A MySQL GTID set can have holes: there the GTID of an unresolved PREPARE is left out of the executed set, and the server
+// sends just that transaction again after a restart. By file and offset, and on MariaDB, the resume point stays before
+// the oldest unresolved PREPARE instead.
+type xaHold struct {
+	holes   bool // MySQL with GTIDs
+	dir     string
+	limit   int // bytes of rows kept in memory, per transaction; more go to a file
+	current *heldXA
+	held    []*heldXA  // in order of their PREPAREs
+	missing []Prepared // held when the checkpoint was written and not read again yet
+}
+
+// heldXA is one XA transaction.
+type heldXA struct {
+	Prepared
+	events []rawEvent
+	bytes  int
+	spill  *os.File // unlinked; nil while the rows fit into memory
+	writer *bufio.Writer
+	// after are the last GTIDs by domain from this PREPARE up to the next held one: withheld until this
+	// transaction is resolved.
+	after map[uint32]GTID
+}
+
+// begin starts to hold the rows of a new XA transaction.
+func (x *xaHold) begin() { x.current = &heldXA{} }
+
+// discard drops the one being read.
+func (x *xaHold) discard() {
+	if x.current != nil {
+		x.current.close()
+		x.current = nil
+	}
+}
+
+// append keeps an event of the XA transaction being read.
+func (x *xaHold) append(e rawEvent) error {
+	h := x.current
+	h.bytes += len(e)
+	if h.spill == nil && h.bytes <= x.limit {
+		h.events = append(h.events, e)
+		return nil
+	}
+	if h.spill == nil {
+		if err := h.open(x.dir); err != nil {
+			return err
+		}
+		for _, kept := range h.events {
+			if _, err := h.writer.Write(kept); err != nil {
+				return fmt.Errorf("keep the rows of a prepared XA transaction in %s: %w", x.dir, err)
+			}
+		}
+		h.events = nil
+	}
+	if _, err := h.writer.Write(e); err != nil {
+		return fmt.Errorf("keep the rows of a prepared XA transaction in %s: %w", x.dir, err)
+	}
+	return nil
+}
+
+// prepared notes that the one being read was prepared.
+func (x *xaHold) prepared(p Prepared) {
+	h := x.current
+	x.current = nil
+	h.Prepared = p
+	for i, m := range x.missing {
+		if m.XID == p.XID {
+			x.missing = append(x.missing[:i:i], x.missing[i+1:]...)
+			break
+		}
+	}
+	x.held = append(x.held, h)
+}
+
+// resolve takes out the held transaction with xid, and reports whether there is one. released are the GTIDs that it withheld
+// and that no other one withholds.
+func (x *xaHold) resolve(xid string) (h *heldXA, released []GTID) {
+	for i, h := range x.held {
+		if h.XID != xid {
+			continue
+		}
+		x.held = append(x.held[:i:i], x.held[i+1:]...)
+		switch {
+		case x.holes:
+			released = []GTID{h.GTID}
+		case i == 0:
+			for _, g := range h.after {
+				released = append(released, g)
+			}
+		default:
+			for _, g := range h.after {
+				x.held[i-1].withhold(g)
+			}
+		}
+		return h, released
+	}
+	return nil, nil
+}
+
+// settle writes into the last piece of a transaction what may count as done once it is durable. It is called for each transaction, in
+// order.
+func (x *xaHold) settle(t *Transaction) {
+	t.ResumeFile, t.ResumeOffset = t.EndFile, t.EndOffset
+	last := len(x.held) - 1
+	prepares := last >= 0 && x.held[last].File == t.File && x.held[last].Offset == t.Start
+	switch {
+	case x.holes:
+		if !prepares {
+			t.Executed = append(t.Executed, t.GTID)
+		}
+	case last >= 0:
+		t.ResumeFile, t.ResumeOffset = x.held[0].File, x.held[0].Offset
+		if !t.GTID.IsZero() {
+			x.held[last].withhold(t.GTID)
+		}
+	case !t.GTID.IsZero():
+		t.Executed = append(t.Executed, t.GTID)
+	}
+	if n := len(x.held) + len(x.missing); n > 0 {
+		t.Held = make([]Prepared, 0, n)
+		t.Held = append(t.Held, x.missing...)
+		for _, h := range x.held {
+			t.Held = append(t.Held, h.Prepared)
+		}
+	}
+}
+
+// unread is the number of PREPAREs that count as executed but were not read by this process yet.
+func (x *xaHold) unread() int {
+	if !x.holes {
+		return 0
+	}
+	return len(x.missing)
+}
+
+func (x *xaHold) isUnread(g GTID) bool {
+	for _, m := range x.missing {
+		if m.GTID == g {
+			return x.holes
+		}
+	}
+	return false
+}
+
+// close drops all rows.
+func (x *xaHold) close() {
+	x.discard()
+	for _, h := range x.held {
+		h.close()
+	}
+	x.held = nil
+}
+
+func (h *heldXA) withhold(g GTID) {
+	if h.after == nil {
+		h.after = make(map[uint32]GTID)
+	}
+	h.after[g.Domain] = g
+}
+
+// open makes the file that rows beyond the memory limit go to. It needs no name: after a crash the server sends
+// the rows again.
+func (h *heldXA) open(dir string) error {
+	f, err := os.CreateTemp(dir, "binlogd-xa-*")
+	if err != nil {
+		return fmt.Errorf("keep the rows of a prepared XA transaction: %w", err)
+	}
+	if err := os.Remove(f.Name()); err != nil {
+		return errors.Join(fmt.Errorf("keep the rows of a prepared XA transaction: %w", err), f.Close())
+	}
+	h.spill, h.writer = f, bufio.NewWriterSize(f, 64<<10)
+	return nil
+}
+
+// each gives the held events in order.
+func (h *heldXA) each(f func(rawEvent) error) error {
+	for _, e := range h.events {
+		if err := f(e); err != nil {
+			return err
+		}
+	}
+	if h.spill == nil {
+		return nil
+	}
+	if err := h.writer.Flush(); err != nil {
+		return fmt.Errorf("read back the rows of a prepared XA transaction: %w", err)
+	}
+	if _, err := h.spill.Seek(0, io.SeekStart); err != nil {
+		return fmt.Errorf("read back the rows of a prepared XA transaction: %w", err)
+	}
+	r := bufio.NewReaderSize(h.spill, 64<<10)
+	for {
+		var header [headerSize]byte
+		if _, err := io.ReadFull(r, header[:]); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("read back the rows of a prepared XA transaction: %w", err)
+		}
+		e, err := readEvent(r, header, int(rawEvent(header[:]).size()))
+		if err != nil {
+			return err
+		}
+		if err := f(e); err != nil {
+			return err
+		}
+	}
+}
+
+func (h *heldXA) close() {
+	if h.spill != nil {
+		_ = h.spill.Close()
+		h.spill = nil
+	}
+	h.events = nil
+}
+
+// xaPrepare ends the first half of an XA transaction, or all of it where it commits in one phase.
+func (c *cutter) xaPrepare(e rawEvent) error {
+	o := c.open
+	if o == nil || !o.hold {
+		return c.broken(errors.New("an XA PREPARE without XA START"))
+	}
+	p, err := parseXAPrepare(e)
+	if err != nil {
+		return c.broken(err)
+	}
+	if p.onePhase {
+		h := c.xa.current
+		c.xa.current = nil
+		return c.release(h)
+	}
+	c.xa.prepared(Prepared{XID: p.xid, GTID: o.piece.GTID, File: o.piece.File, Offset: o.piece.Start})
+	return c.finish()
+}
+
+// xaResolve takes XA COMMIT or XA ROLLBACK of an XA transaction that was prepared before.
+func (c *cutter) xaResolve(xid string, commits bool) error {
+	o := c.open
+	h, released := c.xa.resolve(xid)
+	o.piece.Executed = append(o.piece.Executed, released...)
+	switch {
+	case h != nil && commits:
+		return c.release(h)
+	case h != nil:
+		h.close()
+	case commits && !o.replay:
+		return &SourceError{
+			Err: fmt.Errorf("transaction %s at %s is the XA COMMIT of %s, whose rows were prepared before the place where reading began",
+				identity(o.piece.GTID, o.piece.File, o.piece.Start), c.place, xid),
+			Remedy: "begin before its XA PREPARE: source.start: earliest, or gtid:SET without it, and another checkpoint.path",
+		}
+	}
+	return c.finish()
+}
+
+// release gives the held rows to the open transaction, which commits them, and ends it.
+func (c *cutter) release(h *heldXA) error {
+	defer h.close()
+	c.open.hold = false
+	if !c.open.replay {
+		if err := h.each(func(e rawEvent) error {
+			if isRowsEvent(e.kind()) {
+				return c.rows(e)
+			}
+			return c.tableMap(e)
+		}); err != nil {
+			return err
+		}
+	}
+	return c.finish()
+}
