@@ -226,6 +226,24 @@ func (s *GTIDSet) ContainsSet(o *GTIDSet) bool {
 	return true
 }
 
+// AddSet puts all of o into the set, as Add does with each.
+func (s *GTIDSet) AddSet(o *GTIDSet) {
+	if o.IsEmpty() {
+		return
+	}
+	if s.flavor != o.flavor {
+		panic(fmt.Sprintf("canal: add a GTID set of %s to one of %s", o.flavor, s.flavor))
+	}
+	for _, last := range o.domains {
+		s.Add(last)
+	}
+	for in, theirs := range o.series {
+		for _, i := range *theirs {
+			s.addInterval(in, i)
+		}
+	}
+}
+
 // Union returns a new set with what is in s, in o, or in both; nil when both are nil.
 // It panics when both are non-empty and of different flavors, as Add does.
 func (s *GTIDSet) Union(o *GTIDSet) *GTIDSet {
@@ -233,20 +251,7 @@ func (s *GTIDSet) Union(o *GTIDSet) *GTIDSet {
 		return o.Clone()
 	}
 	u := s.Clone()
-	if o.IsEmpty() {
-		return u
-	}
-	if s.flavor != o.flavor {
-		panic(fmt.Sprintf("canal: unite a GTID set of %s with one of %s", s.flavor, o.flavor))
-	}
-	for _, last := range o.domains {
-		u.Add(last)
-	}
-	for in, theirs := range o.series {
-		for _, i := range *theirs {
-			u.addInterval(in, i)
-		}
-	}
+	u.AddSet(o)
 	return u
 }
 

@@ -1,0 +1,150 @@
+package checkpoint
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+)
+
+const (
+	defaultInterval = 500 * time.Millisecond
+	defaultAttempts = 5
+	firstPause      = 100 * time.Millisecond
+	longestPause    = 2 * time.Second
+)
+
+// Saver brings the tracker's record into a store while it changes.
+type Saver struct {
+	Store   Store
+	Tracker *Tracker
+	// Interval is the shortest time between two saves; 0 means 500 ms. What was published
+	// since the last save is published again after a crash.
+	Interval time.Duration
+	// Attempts are how often a save is tried, with growing pauses from 100 ms to 2 s
+	// between; 0 means 5.
+	Attempts int
+	Logger   *slog.Logger
+
+	saving  sync.Mutex // one save at a time
+	unsaved bool       // the tracker gave a record that is not in the store; under saving
+
+	mu   sync.Mutex
+	last *Record
+}
+
+// SaveError says that the checkpoint could not be saved, however often it was tried.
+// What was published since may be published again; nothing is lost.
+type SaveError struct {
+	Attempts int
+	Err      error // of the last attempt
+}
+
+func (e *SaveError) Error() string {
+	return fmt.Sprintf("gave up saving the checkpoint after %d attempts: %v", e.Attempts, e.Err)
+}
+
+func (e *SaveError) Unwrap() error { return e.Err }
+
+// Run saves the record at once and then whenever it has changed, at most once an Interval,
+// until ctx ends, which is no error. The error is a *SaveError. It does not save at the end:
+// Flush does, once the sinks have come to rest.
+func (s *Saver) Run(ctx context.Context) error {
+	interval := s.Interval
+	if interval <= 0 {
+		interval = defaultInterval
+	}
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		if err := s.Flush(ctx); err != nil {
+			if ctx.Err() != nil {
+				return nil //nolint:nilerr // interrupted; the last Flush is still to come
+			}
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
+// Flush saves the record now if it has changed since the last save. The error is a
+// *SaveError, or the context's.
+func (s *Saver) Flush(ctx context.Context) error {
+	s.saving.Lock()
+	defer s.saving.Unlock()
+	record, changed := s.Tracker.Record()
+	if !changed && !s.unsaved {
+		return nil
+	}
+	s.unsaved = true
+	record.WrittenBy = writtenBy()
+	if err := s.save(ctx, &record); err != nil {
+		return err
+	}
+	s.unsaved = false
+	s.mu.Lock()
+	s.last = &record
+	s.mu.Unlock()
+	return nil
+}
+
+// Last returns the record that was saved last by this Saver, and false before there is
+// one. Its WrittenAt says when. It must not be changed.
+func (s *Saver) Last() (*Record, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last, s.last != nil
+}
+
+// save tries to save r until it is in the store, ctx ends or the attempts are used up.
+func (s *Saver) save(ctx context.Context, r *Record) error {
+	attempts := s.Attempts
+	if attempts <= 0 {
+		attempts = defaultAttempts
+	}
+	pauses := backoff.NewExponentialBackOff()
+	pauses.InitialInterval, pauses.MaxInterval = firstPause, longestPause
+	for attempt := 1; ; attempt++ {
+		r.WrittenAt = time.Now().UTC()
+		err := s.Store.Save(ctx, r)
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("save the checkpoint: %w", err)
+		}
+		if attempt == attempts {
+			return &SaveError{Attempts: attempts, Err: err}
+		}
+		s.log().Warn("the checkpoint was not saved and is tried again", "attempt", attempt, "of", attempts, "error", err)
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("save the checkpoint: %w (%w)", err, ctx.Err())
+		case <-time.After(pauses.NextBackOff()):
+		}
+	}
+}
+
+func (s *Saver) log() *slog.Logger {
+	if s.Logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return s.Logger
+}
+
+// writtenBy names this process in records.
+func writtenBy() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown host"
+	}
+	return fmt.Sprintf("%s, process %d", host, os.Getpid())
+}
