@@ -106,6 +106,9 @@ func (i *Inspector) Close() error { return i.conn.Quit() }
 // Server is who answered.
 func (i *Inspector) Server() Identity { return i.server }
 
+// Refresh reads the server's settings and its executed set again.
+func (i *Inspector) Refresh(ctx context.Context) error { return i.readVariables(ctx) }
+
 func (i *Inspector) readVariables(ctx context.Context) error {
 	r, err := ask(ctx, i.conn, `SHOW GLOBAL VARIABLES WHERE Variable_name IN (
 		'log_bin', 'binlog_format', 'binlog_row_image', 'binlog_row_metadata', 'gtid_mode',

@@ -1,0 +1,109 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"unsafe"
+
+	"github.com/binlogd/binlogd/canal"
+	"github.com/binlogd/binlogd/checkpoint"
+	"github.com/binlogd/binlogd/mapping"
+)
+
+// queueLength is how many segments may wait behind the workers. What bounds memory is the byte budget of the source; this bounds
+// the number of small ones.
+const queueLength = 64
+
+// eventCost is what an event takes beside its payload, in bytes: itself, its id, key and times.
+const eventCost = int64(unsafe.Sizeof(mapping.Event{})) + 256
+
+// closed is the done channel of jobs that need no work.
+var closed = func() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
+
+// job is a segment on its way through the workers to the publisher.
+type job struct {
+	segment *canal.Segment
+	done    chan struct{} // closed when the fields below hold
+
+	events []mapping.Event
+	parts  []part
+	err    error // what stopped it; parts are what came before
+}
+
+// part is what one transaction or piece of the segment gave.
+type part struct {
+	transaction *canal.Transaction
+	events      int // of the job's, in order
+	bytes       int64
+	place       uint64
+}
+
+func (p part) work() checkpoint.Work {
+	return checkpoint.Work{Events: p.events, Bytes: p.bytes, Place: p.place}
+}
+
+// mapped is the number of events of the parts.
+func (j *job) mapped() int {
+	n := 0
+	for _, part := range j.parts {
+		n += part.events
+	}
+	return n
+}
+
+// work decodes and maps segments, one after the other.
+func (p *Pipeline) work(ctx context.Context, jobs <-chan *job) error {
+	decoder := canal.NewDecoder(canal.DecoderOptions{Captured: p.opts.Mapper.Captured, Schemas: p.opts.Schemas})
+	mapper := p.opts.Mapper.NewWorker()
+	for j := range jobs {
+		j.run(ctx, decoder, mapper)
+		close(j.done)
+	}
+	return nil
+}
+
+// run fills in the job's results.
+func (j *job) run(ctx context.Context, decoder *canal.Decoder, mapper *mapping.Worker) {
+	transactions := j.segment.Transactions
+	j.parts = make([]part, 0, len(transactions))
+	size := int64(0)
+	for _, t := range transactions {
+		before := len(j.events)
+		part := part{transaction: t}
+		part.place, j.err = j.mapRows(ctx, decoder, mapper, t)
+		if j.err != nil {
+			break
+		}
+		part.events = len(j.events) - before
+		for k := before; k < len(j.events); k++ {
+			part.bytes += int64(len(j.events[k].Payload))
+		}
+		size += part.bytes + int64(part.events)*eventCost
+		j.parts = append(j.parts, part)
+	}
+	j.segment.Resize(size)
+}
+
+func (j *job) mapRows(ctx context.Context, decoder *canal.Decoder, mapper *mapping.Worker, t *canal.Transaction) (place uint64, err error) {
+	rows := decoder.Rows(ctx, t)
+	begun := false
+	for rows.Next() {
+		if !begun {
+			if err := mapper.Begin(t); err != nil {
+				return 0, err
+			}
+			begun = true
+		}
+		if j.events, err = mapper.Append(j.events, rows.Row()); err != nil {
+			return 0, err
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return 0, fmt.Errorf("read the rows of %s: %w", describeTransaction(t), err)
+	}
+	return rows.LastPlace(), nil
+}

@@ -1,0 +1,123 @@
+package pipeline
+
+import (
+	"context"
+
+	"github.com/binlogd/binlogd/checkpoint"
+	"github.com/binlogd/binlogd/mapping"
+	"github.com/binlogd/binlogd/publish"
+)
+
+// A batch goes to the sink when nothing more is ready, or when it holds this much.
+const (
+	batchBytes  = 4 << 20
+	batchEvents = 8192
+)
+
+// publish takes the jobs in commit order and makes their events durable. It ends when order is closed and drained, or with the
+// first error; what came before that error was published.
+func (p *Pipeline) publish(ctx context.Context, tracker *checkpoint.Tracker, order <-chan *job) error {
+	var b batch
+	for {
+		j, more := b.next(order)
+		if j == nil {
+			if err := p.flush(ctx, tracker, &b); err != nil || !more {
+				return err
+			}
+			continue
+		}
+		if !finished(j) { // what is ready need not wait for it
+			if err := p.flush(ctx, tracker, &b); err != nil {
+				return err
+			}
+			select {
+			case <-j.done:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		b.add(tracker, j)
+		if j.err != nil || b.full() {
+			if err := p.flush(ctx, tracker, &b); err != nil {
+				return err
+			}
+		}
+		if j.err != nil {
+			return j.err
+		}
+	}
+}
+
+func finished(j *job) bool {
+	select {
+	case <-j.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// flush publishes the batch and lets the checkpoint follow.
+func (p *Pipeline) flush(ctx context.Context, tracker *checkpoint.Tracker, b *batch) error {
+	if len(b.events) > 0 {
+		if err := p.opts.Sink.Publish(ctx, publish.NewBatch(b.events)); err != nil {
+			return err
+		}
+		p.counters.published(b.events)
+	}
+	for _, ticket := range b.tickets {
+		tracker.Done(ticket)
+	}
+	p.counters.passed(b)
+	b.reset()
+	return nil
+}
+
+// batch gathers the results of jobs for the sink.
+type batch struct {
+	jobs    []*job
+	events  []mapping.Event
+	bytes   int64
+	tickets []checkpoint.Ticket // of the transactions with events
+}
+
+// next is the next job in commit order, or nil where the batch should be published first: because nothing more is there at the
+// moment, or at all.
+func (b *batch) next(order <-chan *job) (j *job, more bool) {
+	if len(b.jobs) == 0 {
+		j, more = <-order
+		return j, more
+	}
+	select {
+	case j, more = <-order:
+		return j, more
+	default:
+		return nil, true
+	}
+}
+
+func (b *batch) add(tracker *checkpoint.Tracker, j *job) {
+	b.jobs = append(b.jobs, j)
+	b.events = append(b.events, j.events[:j.mapped()]...)
+	for _, part := range j.parts {
+		ticket := tracker.Begin(part.transaction, part.work())
+		if part.events > 0 {
+			b.tickets = append(b.tickets, ticket)
+			b.bytes += part.bytes
+		}
+	}
+}
+
+func (b *batch) full() bool { return b.bytes >= batchBytes || len(b.events) >= batchEvents }
+
+// reset gives the memory of what was published back.
+func (b *batch) reset() {
+	for i, j := range b.jobs {
+		if j.segment != nil {
+			j.segment.Release()
+		}
+		b.jobs[i] = nil
+	}
+	clear(b.events)
+	b.jobs, b.events, b.tickets, b.bytes = b.jobs[:0], b.events[:0], b.tickets[:0], 0
+}
