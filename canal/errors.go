@@ -61,6 +61,10 @@ const (
 
 // explain turns the outcome of an attempt to connect into an error for an operator.
 func (o ConnectOptions) explain(err error) error {
+	var refusal *mysql.MyError
+	if errors.As(err, &refusal) {
+		err = refusal // without go-mysql's names of functions
+	}
 	wrapped := fmt.Errorf("connect to %s as %s: %w", o.Address, o.User, err)
 	if remedy := o.remedy(err); remedy != "" {
 		return &ConfigError{Err: wrapped, Remedy: remedy}
