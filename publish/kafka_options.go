@@ -1,0 +1,170 @@
+package publish
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/xdg-go/scram"
+)
+
+// KafkaOptions are the options of the Kafka sink. Kafka 2.4 or newer is needed.
+type KafkaOptions struct {
+	Brokers  []string `yaml:"brokers"`   // host:port of some of the brokers; the others are found
+	ClientID string   `yaml:"client_id"` // names binlogd in the brokers' logs and quotas; binlogd by default
+	// Compression is none, gzip, snappy, lz4 (the default) or zstd.
+	Compression string `yaml:"compression"`
+	// CreateTopics says whether missing topics are created; true by default.
+	CreateTopics *bool `yaml:"create_topics"`
+	// Partitions and ReplicationFactor are for created topics; 0 means the brokers' defaults.
+	Partitions        int `yaml:"partitions"`
+	ReplicationFactor int `yaml:"replication_factor"`
+	// Timeout is how long a broker may take to replicate and acknowledge; 10 s by default.
+	Timeout time.Duration `yaml:"timeout"`
+	TLS     *TLSOptions   `yaml:"tls"`
+	SASL    *SASLOptions  `yaml:"sasl"`
+	// ExactlyOnce is part of the configuration's contract; this release refuses it.
+	ExactlyOnce bool `yaml:"exactly_once"`
+}
+
+// SASLOptions are how binlogd shows the brokers who it is.
+type SASLOptions struct {
+	Mechanism string `yaml:"mechanism"` // PLAIN (the default), SCRAM-SHA-256 or SCRAM-SHA-512
+	User      string `yaml:"user"`
+	Password  string `yaml:"password"`
+}
+
+// kafkaDialTimeout is also how long Ping may take, whatever it waits for.
+const kafkaDialTimeout = 5 * time.Second
+
+var kafkaCodecs = map[string]sarama.CompressionCodec{
+	"none": sarama.CompressionNone, "gzip": sarama.CompressionGZIP, "snappy": sarama.CompressionSnappy,
+	"lz4": sarama.CompressionLZ4, "": sarama.CompressionLZ4, "zstd": sarama.CompressionZSTD,
+}
+
+// Validate returns an error that names the YAML key at fault and says what to write.
+func (o *KafkaOptions) Validate() error {
+	if len(o.Brokers) == 0 {
+		return errors.New("publish.kafka.brokers: is empty; write the address of at least one broker, for example [127.0.0.1:9092]")
+	}
+	for _, b := range o.Brokers {
+		if _, _, err := net.SplitHostPort(b); err != nil {
+			return fmt.Errorf("publish.kafka.brokers: %q is not an address; write host:port, for example 127.0.0.1:9092", b)
+		}
+	}
+	if _, ok := kafkaCodecs[o.Compression]; !ok {
+		return fmt.Errorf("publish.kafka.compression: %q is not known; write none, gzip, snappy, lz4 or zstd", o.Compression)
+	}
+	if o.Partitions < 0 {
+		return fmt.Errorf("publish.kafka.partitions: %d is negative; write 1 or more, or leave it out for the brokers' default", o.Partitions)
+	}
+	if o.ReplicationFactor < 0 || o.ReplicationFactor > 32767 {
+		return fmt.Errorf("publish.kafka.replication_factor: %d is out of range; write 1 or more, or leave it out for the brokers' default", o.ReplicationFactor)
+	}
+	if o.Timeout != 0 && o.Timeout < 100*time.Millisecond {
+		return fmt.Errorf("publish.kafka.timeout: %s is too short to replicate anything; write at least 100ms, for example 10s", o.Timeout)
+	}
+	if o.ExactlyOnce {
+		return errors.New("publish.kafka.exactly_once: this release does not offer it yet; leave it out: events are published at least once, and a repeated event carries the same id")
+	}
+	if o.SASL != nil {
+		switch o.SASL.Mechanism {
+		case "", "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512":
+		default:
+			return fmt.Errorf("publish.kafka.sasl.mechanism: %q is not offered; write PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512", o.SASL.Mechanism)
+		}
+		if o.SASL.User == "" {
+			return errors.New("publish.kafka.sasl.user: is missing; write the user that the brokers know")
+		}
+	}
+	_, err := o.TLS.config("publish.kafka.tls")
+	return err
+}
+
+func (o *KafkaOptions) createTopics() bool { return o.CreateTopics == nil || *o.CreateTopics }
+
+func (o *KafkaOptions) timeout() time.Duration {
+	if o.Timeout == 0 {
+		return 10 * time.Second
+	}
+	return o.Timeout
+}
+
+// config returns how sarama is to behave. Only its connections, metadata and requests are
+// used, see Kafka, so nothing of its Producer section matters.
+func (o *KafkaOptions) config(conns *connections) (*sarama.Config, error) {
+	c := sarama.NewConfig()
+	c.Version = sarama.V2_4_0_0 // enough for everything that is sent
+	c.ClientID = "binlogd"
+	if o.ClientID != "" {
+		c.ClientID = o.ClientID
+	}
+	c.MetricRegistry = noMetrics{}
+
+	c.Net.Proxy.Enable = true
+	c.Net.Proxy.Dialer = conns
+	c.Net.MaxOpenRequests = kafkaMaxInFlight
+	c.Net.DialTimeout = kafkaDialTimeout
+	c.Net.WriteTimeout = o.timeout()
+	// The broker answers within the timeout; when it does not, the connection is dead.
+	c.Net.ReadTimeout = o.timeout() + 5*time.Second
+
+	// Retries belong to the decorator, so that one place waits and tells.
+	c.Metadata.Retry.Max = 0
+	c.Metadata.Full = false
+	c.Metadata.AllowAutoTopicCreation = false
+
+	tlsConfig, err := o.TLS.config("publish.kafka.tls")
+	if err != nil {
+		return nil, err
+	}
+	c.Net.TLS.Enable, c.Net.TLS.Config = tlsConfig != nil, tlsConfig
+	if tlsConfig == nil {
+		c.Net.TLS.Config = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	if o.SASL != nil {
+		o.SASL.apply(c)
+	}
+	if err := c.Validate(); err != nil {
+		return nil, fmt.Errorf("publish.kafka: %s", strings.TrimPrefix(err.Error(), "kafka: "))
+	}
+	return c, nil
+}
+
+func (o *SASLOptions) apply(c *sarama.Config) {
+	c.Net.SASL.Enable = true
+	c.Net.SASL.User, c.Net.SASL.Password = o.User, o.Password
+	switch o.Mechanism {
+	case "SCRAM-SHA-256":
+		c.Net.SASL.Mechanism = sarama.SASLTypeSCRAMSHA256
+		c.Net.SASL.SCRAMClientGeneratorFunc = func() sarama.SCRAMClient { return &scramClient{hash: scram.SHA256} }
+	case "SCRAM-SHA-512":
+		c.Net.SASL.Mechanism = sarama.SASLTypeSCRAMSHA512
+		c.Net.SASL.SCRAMClientGeneratorFunc = func() sarama.SCRAMClient { return &scramClient{hash: scram.SHA512} }
+	default:
+		c.Net.SASL.Mechanism = sarama.SASLTypePlaintext
+	}
+}
+
+// scramClient is one conversation of RFC 5802 in the shape that sarama asks for.
+type scramClient struct {
+	hash         scram.HashGeneratorFcn
+	conversation *scram.ClientConversation
+}
+
+func (s *scramClient) Begin(user, password, authzID string) error {
+	client, err := s.hash.NewClient(user, password, authzID)
+	if err != nil {
+		return err
+	}
+	s.conversation = client.NewConversation()
+	return nil
+}
+
+func (s *scramClient) Step(challenge string) (string, error) { return s.conversation.Step(challenge) }
+
+func (s *scramClient) Done() bool { return s.conversation.Done() }
