@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"math"
+	"math/bits"
 	"strconv"
 	"unicode/utf8"
 
@@ -24,9 +25,13 @@ func appendValue(b []byte, v canal.Value) []byte {
 		return appendFloat(b, float64(v.Float32()), 32)
 	case canal.KindDouble:
 		return appendFloat(b, v.Float64(), 64)
-	case canal.KindDecimal, canal.KindText, canal.KindDate, canal.KindDateTime,
-		canal.KindTime, canal.KindInstant, canal.KindEnum:
+	case canal.KindText, canal.KindEnum:
 		return appendString(b, v.Bytes)
+	case canal.KindDecimal, canal.KindDate, canal.KindDateTime, canal.KindTime, canal.KindInstant:
+		// Digits and punctuation of the decoder's own: nothing to escape.
+		b = append(b, '"')
+		b = append(b, v.Bytes...)
+		return append(b, '"')
 	case canal.KindBinary:
 		b = append(b, '"')
 		b = base64.StdEncoding.AppendEncode(b, v.Bytes)
@@ -58,48 +63,56 @@ func appendFloat(b []byte, f float64, bits int) []byte {
 // that are not UTF-8 become U+FFFD one by one, so that the output is always valid;
 // the decoder gives none.
 func appendString(b, s []byte) []byte {
-	const hex = "0123456789abcdef"
 	b = append(b, '"')
-	for len(s) > 0 {
-		n := plainPrefix(s)
-		b = append(b, s[:n]...)
-		s = s[n:]
-		if len(s) == 0 {
-			break
-		}
-		c := s[0]
-		if c >= utf8.RuneSelf {
-			r, size := utf8.DecodeRune(s)
-			b = utf8.AppendRune(b, r)
-			s = s[size:]
+	clean := 0 // s[clean:i] is still to be copied as it is
+	for i := 0; i < len(s); {
+		if c := s[i]; c >= utf8.RuneSelf {
+			r, size := utf8.DecodeRune(s[i:])
+			if r == utf8.RuneError && size == 1 {
+				b = append(b, s[clean:i]...)
+				b = append(b, "\uFFFD"...)
+				clean = i + 1
+			}
+			i += size
 			continue
 		}
-		switch c {
-		case '"', '\\':
-			b = append(b, '\\', c)
-		case '\b':
-			b = append(b, '\\', 'b')
-		case '\f':
-			b = append(b, '\\', 'f')
-		case '\n':
-			b = append(b, '\\', 'n')
-		case '\r':
-			b = append(b, '\\', 'r')
-		case '\t':
-			b = append(b, '\\', 't')
-		default:
-			b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+		i += plainPrefix(s[i:])
+		if i == len(s) || s[i] >= utf8.RuneSelf {
+			continue
 		}
-		s = s[1:]
+		b = append(b, s[clean:i]...)
+		b = appendEscape(b, s[i])
+		i++
+		clean = i
 	}
+	b = append(b, s[clean:]...)
 	return append(b, '"')
+}
+
+// appendEscape appends the escape of a character that cannot stand in a JSON string.
+func appendEscape(b []byte, c byte) []byte {
+	const hex = "0123456789abcdef"
+	switch c {
+	case '"', '\\':
+		return append(b, '\\', c)
+	case '\b':
+		return append(b, '\\', 'b')
+	case '\f':
+		return append(b, '\\', 'f')
+	case '\n':
+		return append(b, '\\', 'n')
+	case '\r':
+		return append(b, '\\', 'r')
+	case '\t':
+		return append(b, '\\', 't')
+	}
+	return append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
 }
 
 // plainPrefix is the number of leading bytes of s that stand for themselves in a JSON
 // string and are ASCII. It looks at eight bytes at a time: a byte's high bit in stop is set
 // where the byte is not ASCII, below 0x20, a quotation mark or a reverse solidus.
-// (After the first such byte, borrows can set more: they only send the rest through the
-// slower loop.)
+// (After the first such byte, borrows can set more bits: only the lowest counts.)
 func plainPrefix(s []byte) int {
 	const (
 		ones  = 0x0101010101010101
@@ -111,7 +124,7 @@ func plainPrefix(s []byte) int {
 		quote, slash := x^('"'*ones), x^('\\'*ones)
 		stop := (x | (x - 0x20*ones) | (quote - ones) | (slash - ones)) & highs
 		if stop != 0 {
-			break
+			return n + bits.TrailingZeros64(stop)/8
 		}
 	}
 	for n < len(s) {
