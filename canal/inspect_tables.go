@@ -12,6 +12,7 @@ import (
 type TableInfo struct {
 	Database   string
 	Name       string
+	Columns    []string
 	PrimaryKey []string // columns in key order; empty without a primary key
 	Rows       uint64   // the server's estimate
 	RowBytes   uint64   // the server's estimate of a row's length
@@ -43,6 +44,18 @@ func (i *Inspector) Tables(ctx context.Context) ([]TableInfo, error) {
 		t.RowBytes, _ = strconv.ParseUint(row[3], 10, 64)
 		tables[n] = t
 		index[[2]string{t.Database, t.Name}] = &tables[n]
+	}
+
+	r, err = ask(ctx, i.conn, `SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME FROM information_schema.COLUMNS
+		WHERE TABLE_SCHEMA NOT IN `+systemDatabases+`
+		ORDER BY TABLE_SCHEMA, TABLE_NAME, ORDINAL_POSITION`)
+	if err != nil {
+		return nil, fmt.Errorf("list the columns: %w", err)
+	}
+	for _, row := range r.rows {
+		if t := index[[2]string{row[0], row[1]}]; t != nil {
+			t.Columns = append(t.Columns, row[2])
+		}
 	}
 
 	// Not COLUMNS.COLUMN_KEY: it says PRI of a unique key too where there is no primary one.
@@ -79,6 +92,19 @@ func (i *Inspector) Tables(ctx context.Context) ([]TableInfo, error) {
 		t.Cascades = cascades(definition.value(0, "create table"))
 	}
 	return tables, nil
+}
+
+// Databases lists the databases that the account may see, with and without tables.
+func (i *Inspector) Databases(ctx context.Context) ([]string, error) {
+	r, err := ask(ctx, i.conn, "SHOW DATABASES")
+	if err != nil {
+		return nil, fmt.Errorf("list the databases: %w", err)
+	}
+	names := make([]string, len(r.rows))
+	for n, row := range r.rows {
+		names[n] = row[0]
+	}
+	return names, nil
 }
 
 // foreignKey is a line of SHOW CREATE TABLE; names are in backticks, doubled inside.

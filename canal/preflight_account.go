@@ -27,7 +27,7 @@ func (i *Inspector) privilege(ctx context.Context, privilege string, err error) 
 	case err == nil:
 		return checkOK(name, "granted")
 	case accountLacks(err):
-		account := i.account(ctx)
+		account := i.Account(ctx)
 		return failConfig(name, fmt.Sprintf("the account %s lacks it", account),
 			fmt.Sprintf("run on the server: GRANT %s ON *.* TO %s;", privilege, account))
 	}
@@ -50,8 +50,8 @@ func (i *Inspector) statusStatement() string {
 	return "SHOW MASTER STATUS"
 }
 
-// account is the account that the server took the user for, quoted as GRANT takes it.
-func (i *Inspector) account(ctx context.Context) string {
+// Account is the account that the server took the user for, quoted as GRANT takes it.
+func (i *Inspector) Account(ctx context.Context) string {
 	user, host := i.user, "%"
 	if r, err := ask(ctx, i.conn, "SELECT CURRENT_USER()"); err == nil && len(r.rows) == 1 {
 		if at := strings.LastIndexByte(r.rows[0][0], '@'); at >= 0 {
