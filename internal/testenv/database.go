@@ -4,8 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"os"
-	"sync"
 	"testing"
 
 	"github.com/binlogd/binlogd/internal/testenv/daemon"
@@ -33,14 +31,8 @@ type Server struct {
 	RootUser     string
 	RootPassword string
 
-	kind    databaseKind
-	dir     string
-	spec    daemon.Spec
-	release func() // gives back the port
-	db      *sql.DB
-
-	mu      sync.Mutex
-	process *daemon.Process // nil while stopped
+	instance
+	db *sql.DB
 }
 
 // databaseKind is what differs between the database servers.
@@ -51,7 +43,11 @@ type databaseKind struct {
 	spec   func(db fetch.Database, dir string, o daemon.DatabaseOptions) (daemon.Spec, error)
 }
 
-var mysqlKind = databaseKind{name: "mysql", flavor: "mysql", fetch: fetch.MySQL, spec: daemon.MySQL}
+var (
+	mysqlKind       = databaseKind{name: "mysql", flavor: "mysql", fetch: fetch.MySQL, spec: daemon.MySQL}
+	mariadb1011Kind = databaseKind{name: "mariadb-10.11", flavor: "mariadb", fetch: fetch.MariaDB1011, spec: daemon.MariaDB}
+	mariadb118Kind  = databaseKind{name: "mariadb-11.8", flavor: "mariadb", fetch: fetch.MariaDB118, spec: daemon.MariaDB}
+)
 
 // MySQL returns the MySQL 9.x server that the process's tests share. Tests keep to
 // databases of their own (Server.Database) and change no global settings.
@@ -59,6 +55,18 @@ func MySQL(t testing.TB) *Server { return sharedDatabase(t, mysqlKind) }
 
 // StartMySQL starts a MySQL 9.x server that is the test's own and ends with it.
 func StartMySQL(t testing.TB, o Options) *Server { return ownDatabase(t, mysqlKind, o) }
+
+// MariaDB returns the MariaDB 10.11 server that the process's tests share.
+func MariaDB(t testing.TB) *Server { return sharedDatabase(t, mariadb1011Kind) }
+
+// StartMariaDB starts a MariaDB 10.11 server that is the test's own and ends with it.
+func StartMariaDB(t testing.TB, o Options) *Server { return ownDatabase(t, mariadb1011Kind, o) }
+
+// MariaDB118 returns the MariaDB 11.8 server that the process's tests share.
+func MariaDB118(t testing.TB) *Server { return sharedDatabase(t, mariadb118Kind) }
+
+// StartMariaDB118 starts a MariaDB 11.8 server that is the test's own and ends with it.
+func StartMariaDB118(t testing.TB, o Options) *Server { return ownDatabase(t, mariadb118Kind, o) }
 
 func sharedDatabase(t testing.TB, kind databaseKind) *Server {
 	t.Helper()
@@ -73,10 +81,7 @@ func ownDatabase(t testing.TB, kind databaseKind, o Options) *Server {
 	if err != nil {
 		t.Fatalf("testenv: %v", err)
 	}
-	t.Cleanup(func() {
-		env.remove(s)
-		s.destroy()
-	})
+	destroyAfter(t, s)
 	return s
 }
 
@@ -106,15 +111,15 @@ func startDatabase(ctx context.Context, kind databaseKind, o Options) (*Server, 
 		Addr: daemon.Address(port), Host: "127.0.0.1", Port: port,
 		Flavor: kind.flavor, ServerID: o.ServerID,
 		RootUser: "root", RootPassword: fetch.RootPassword,
-		kind: kind, dir: dir, release: release,
 	}
+	s.release = release
 	s.spec, err = kind.spec(software, dir, daemon.DatabaseOptions{Port: port, ServerID: o.ServerID, Args: o.Args})
 	if err != nil {
 		return nil, err
 	}
 	s.spec.Name = fmt.Sprintf("%s on port %d", o.Name, port)
-	if s.db, err = sql.Open("mysql", daemon.DSN(port)); err != nil {
-		return nil, fmt.Errorf("open a database handle: %w", err)
+	if s.db, err = daemon.OpenDatabase(port); err != nil {
+		return nil, err
 	}
 	if err := env.add(s); err != nil {
 		return nil, err
@@ -127,91 +132,11 @@ func startDatabase(ctx context.Context, kind databaseKind, o Options) (*Server, 
 	return s, nil
 }
 
-func (s *Server) start(ctx context.Context) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.process != nil {
-		return nil
-	}
-	p, err := daemon.Start(ctx, s.spec)
-	if err != nil {
-		return err
-	}
-	s.process = p
-	return nil
-}
-
-// Start starts the server again, on the same data and port. One that runs is left alone.
-func (s *Server) Start(t testing.TB) {
-	t.Helper()
-	if err := s.start(t.Context()); err != nil {
-		t.Fatalf("testenv: %v", err)
-	}
-}
-
-// Stop shuts the server down cleanly.
-func (s *Server) Stop(t testing.TB) {
-	t.Helper()
-	if p := s.takeProcess(); p != nil {
-		if err := p.Stop(); err != nil {
-			t.Fatalf("testenv: %v", err)
-		}
-	}
-}
-
-// Kill ends the server as a crash would.
-func (s *Server) Kill() {
-	if p := s.takeProcess(); p != nil {
-		p.Kill()
-	}
-}
-
-// Restart stops the server cleanly and starts it again.
-func (s *Server) Restart(t testing.TB) {
-	t.Helper()
-	s.Stop(t)
-	s.Start(t)
-}
-
-// Pause freezes the server: its connections stay open and are silent.
-func (s *Server) Pause() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.process != nil {
-		s.process.Pause()
-	}
-}
-
-// Resume lets a paused server go on.
-func (s *Server) Resume() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.process != nil {
-		s.process.Resume()
-	}
-}
-
-func (s *Server) takeProcess() *daemon.Process {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	p := s.process
-	s.process = nil
-	return p
-}
-
 // destroy ends the server for good, with its data.
 func (s *Server) destroy() {
 	s.db.Close()
-	s.Kill() // the data goes too: nothing to shut down cleanly for
-	os.RemoveAll(s.dir)
-	s.release()
+	s.instance.destroy()
 }
-
-// DataDir is the server's data folder.
-func (s *Server) DataDir() string { return s.dir }
-
-// LogFile is where the server's error log goes.
-func (s *Server) LogFile() string { return s.spec.LogFile() }
 
 // DB is a pool of root's connections, for several statements a call.
 func (s *Server) DB() *sql.DB { return s.db }

@@ -11,9 +11,24 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-func TestMySQLIsConfiguredAsASource(t *testing.T) {
+// databases are the kinds of database server, each shared and on its own.
+var databases = map[string]struct {
+	shared func(testing.TB) *testenv.Server
+	start  func(testing.TB, testenv.Options) *testenv.Server
+}{
+	"MySQL":         {testenv.MySQL, testenv.StartMySQL},
+	"MariaDB 10.11": {testenv.MariaDB, testenv.StartMariaDB},
+	"MariaDB 11.8":  {testenv.MariaDB118, testenv.StartMariaDB118},
+}
+
+func TestDatabasesAreConfiguredAsSources(t *testing.T) {
 	t.Parallel()
-	requireSource(t, testenv.MySQL(t))
+	for name, kind := range databases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			requireSource(t, kind.shared(t))
+		})
+	}
 }
 
 // requireSource checks that s is what binlogd's tests rely on.
@@ -35,11 +50,17 @@ func requireSource(t *testing.T, s *testenv.Server) {
 
 func TestAnOwnServerKeepsItsDataAcrossStopAndCrash(t *testing.T) {
 	t.Parallel()
-	s := testenv.StartMySQL(t, testenv.Options{Args: []string{"--max-connections=17"}})
-	require.Equal(t, "17", s.Query(t, "SELECT @@max_connections AS n")[0]["n"])
-	uuid := s.Query(t, "SELECT @@server_uuid AS uuid")[0]["uuid"]
-	require.NotEqual(t, testenv.MySQL(t).Query(t, "SELECT @@server_uuid AS uuid")[0]["uuid"], uuid)
+	for name, kind := range databases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			requireKeepsData(t, kind.start(t, testenv.Options{Args: []string{"--max-connections=17"}}))
+		})
+	}
+}
 
+func requireKeepsData(t *testing.T, s *testenv.Server) {
+	t.Helper()
+	require.Equal(t, "17", s.Query(t, "SELECT @@max_connections AS n")[0]["n"])
 	db := s.Database(t)
 	s.Exec(t, "CREATE TABLE "+db+".t (id INT PRIMARY KEY)", "INSERT INTO "+db+".t VALUES (1)")
 	s.Kill()
@@ -47,10 +68,19 @@ func TestAnOwnServerKeepsItsDataAcrossStopAndCrash(t *testing.T) {
 	s.Exec(t, "INSERT INTO "+db+".t VALUES (2)")
 	s.Restart(t)
 	require.Equal(t, "2", s.Query(t, "SELECT count(*) AS n FROM "+db+".t")[0]["n"])
-	require.Equal(t, uuid, s.Query(t, "SELECT @@server_uuid AS uuid")[0]["uuid"])
 
 	s.PurgeBinlogs(t)
 	require.Len(t, s.BinlogFiles(t), 1)
+}
+
+func TestOwnMySQLServersHaveUUIDsOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	s := testenv.StartMySQL(t, testenv.Options{})
+	uuid := func(s *testenv.Server) string { return s.Query(t, "SELECT @@server_uuid AS uuid")[0]["uuid"] }
+	before := uuid(s)
+	require.NotEqual(t, uuid(testenv.MySQL(t)), before)
+	s.Restart(t)
+	require.Equal(t, before, uuid(s))
 }
 
 func TestAUserHasTheGivenGrantsOnly(t *testing.T) {

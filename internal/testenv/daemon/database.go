@@ -3,6 +3,7 @@ package daemon
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"fmt"
 	"net"
 	"os/exec"
@@ -10,9 +11,7 @@ import (
 	"strconv"
 	"time"
 
-	"database/sql"
-
-	_ "github.com/go-sql-driver/mysql" // the driver that DSN is for
+	"github.com/go-sql-driver/mysql"
 
 	"github.com/binlogd/binlogd/internal/testenv/fetch"
 )
@@ -45,12 +44,21 @@ func MySQL(db fetch.Database, dir string, o DatabaseOptions) (Spec, error) {
 	)
 }
 
+// MariaDB is the Spec of a MariaDB server on dir, which NewDataDir made, set up as MySQL is.
+func MariaDB(db fetch.Database, dir string, o DatabaseOptions) (Spec, error) {
+	return database(db, "mariadb", dir, o,
+		"--gtid-strict-mode=ON",
+		"--innodb-log-file-size=128M",
+	)
+}
+
 func database(db fetch.Database, name, dir string, o DatabaseOptions, args ...string) (Spec, error) {
 	all := []string{
 		"--no-defaults",
 		"--user=root", // where the caller is root the server refuses to guess
 		"--basedir=" + filepath.Join(db.Root, "usr"),
 		"--datadir=" + dir,
+		"--lc-messages-dir=" + db.Messages,
 		"--port=" + strconv.Itoa(o.Port),
 		"--bind-address=127.0.0.1",
 		"--socket=mysql.sock",
@@ -81,23 +89,26 @@ func database(db fetch.Database, name, dir string, o DatabaseOptions, args ...st
 	}, nil
 }
 
-// DSN is the address of a database server for go-sql-driver, as root, with several
-// statements per call allowed.
-func DSN(port int) string {
-	return "root:" + fetch.RootPassword + "@tcp(" + Address(port) + ")/?multiStatements=true"
+// OpenDatabase returns a pool of root's connections to a database server of this
+// package, with several statements per call allowed.
+func OpenDatabase(port int) (*sql.DB, error) {
+	config := mysql.NewConfig()
+	config.User, config.Passwd = "root", fetch.RootPassword
+	config.Net, config.Addr = "tcp", Address(port)
+	config.MultiStatements = true
+	config.Logger = &mysql.NopLogger{} // connections that a test broke are no news
+	connector, err := mysql.NewConnector(config)
+	if err != nil {
+		return nil, fmt.Errorf("configure the connection to port %d: %w", port, err)
+	}
+	return sql.OpenDB(connector), nil
 }
 
 // Address is 127.0.0.1:port.
 func Address(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
 func pingDatabase(ctx context.Context, port int) error {
-	// The driver logs every refused connection, so a plain one is tried first.
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", Address(port))
-	if err != nil {
-		return err
-	}
-	conn.Close()
-	db, err := sql.Open("mysql", DSN(port))
+	db, err := OpenDatabase(port)
 	if err != nil {
 		return err
 	}

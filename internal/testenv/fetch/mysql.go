@@ -17,8 +17,9 @@ type Database struct {
 	// Template is a data folder of a server that was initialised and shut down. It
 	// has no identity (auto.cnf) and no binlog yet.
 	Template string
-	// Program is the server inside the tree.
-	Program string
+	// Program is the server inside the tree, Messages the folder with its messages.
+	Program  string
+	Messages string
 }
 
 // MySQL is the newest MySQL of Debian's unstable suite, the only one that has it: 9.x.
@@ -27,7 +28,7 @@ func MySQL(ctx context.Context) (Database, error) {
 	if err != nil {
 		return Database{}, err
 	}
-	db := Database{Tree: tree, Program: "usr/sbin/mysqld"}
+	db := Database{Tree: tree, Program: "usr/sbin/mysqld", Messages: filepath.Join(tree.Root, "usr/share/mysql")}
 	db.Template, err = once(ctx, "mysql-9-data", "initialise a MySQL data folder", func(ctx context.Context, dir string) error {
 		script := dir + ".sql"
 		defer os.Remove(script)

@@ -1,0 +1,110 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+const kafkaVersion = "4.4.0"
+
+// Kafka is a folder of jars and the java that runs them.
+type Kafka struct {
+	Java string
+	Jars string
+}
+
+// Command returns the words that run a class of Kafka's with the given JVM options.
+func (k Kafka) Command(jvm []string, class string, args ...string) []string {
+	words := append([]string{k.Java}, jvm...)
+	words = append(words, "-cp", filepath.Join(k.Jars, "*"), class)
+	return append(words, args...)
+}
+
+// KafkaServer is Apache Kafka 4.4. It comes as Maven artifacts; Java and Maven are
+// installed with apt where the machine has none.
+func KafkaServer(ctx context.Context) (Kafka, error) {
+	jars, err := once(ctx, "kafka-"+kafkaVersion, "fetch Kafka "+kafkaVersion+" with Maven", func(ctx context.Context, dir string) error {
+		if err := aptInstall(ctx, "mvn", "maven"); err != nil {
+			return err
+		}
+		pom := dir + ".pom.xml"
+		defer os.Remove(pom)
+		if err := os.WriteFile(pom, []byte(kafkaPOM), 0o644); err != nil {
+			return fmt.Errorf("write the pom: %w", err)
+		}
+		return command(ctx, "mvn", "--batch-mode", "--quiet", "--file", pom,
+			"dependency:copy-dependencies", "-DoutputDirectory="+dir, "-DincludeScope=runtime")
+	})
+	if err != nil {
+		return Kafka{}, err
+	}
+	if err := aptInstall(ctx, "java", "default-jre-headless"); err != nil {
+		return Kafka{}, err
+	}
+	java, err := exec.LookPath("java")
+	if err != nil {
+		return Kafka{}, fmt.Errorf("find java: %w", err)
+	}
+	return Kafka{Java: java, Jars: jars}, nil
+}
+
+const kafkaPOM = `<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>com.github.binlogd</groupId>
+  <artifactId>kafka-server</artifactId>
+  <version>1</version>
+  <dependencies>
+    <dependency>
+      <groupId>org.apache.kafka</groupId>
+      <artifactId>kafka_2.13</artifactId>
+      <version>` + kafkaVersion + `</version>
+    </dependency>
+    <dependency>
+      <groupId>org.apache.kafka</groupId>
+      <artifactId>kafka-tools</artifactId>
+      <version>` + kafkaVersion + `</version>
+    </dependency>
+  </dependencies>
+</project>
+`
+
+// aptInstall installs a package of the machine's own distribution unless program is
+// there already. It needs root, by sudo where the caller is somebody else.
+func aptInstall(ctx context.Context, program, pkg string) error {
+	if _, err := exec.LookPath(program); err == nil {
+		return nil
+	}
+	cache, err := CacheDir()
+	if err != nil {
+		return err
+	}
+	unlock, err := Lock(ctx, filepath.Join(cache, "apt-install.lock"))
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if _, err := exec.LookPath(program); err == nil { // another process was faster
+		return nil
+	}
+	var asRoot []string
+	if os.Geteuid() != 0 {
+		if _, err := exec.LookPath("sudo"); err != nil {
+			return errors.New("install " + pkg + ": neither root nor sudo at hand; install that package by hand")
+		}
+		asRoot = []string{"sudo", "--non-interactive"}
+	}
+	asRoot = append(asRoot, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq",
+		"-o", "Acquire::Retries=3", "-o", "DPkg::Lock::Timeout=300")
+	progress("install %s with apt-get …", pkg)
+	if err := command(ctx, append(asRoot, "update")...); err != nil {
+		return fmt.Errorf("install %s: %w", pkg, err)
+	}
+	if err := command(ctx, append(asRoot, "install", "--yes", "--no-install-recommends", pkg)...); err != nil {
+		return fmt.Errorf("install %s: %w", pkg, err)
+	}
+	return nil
+}
