@@ -214,6 +214,10 @@ func (c *cutter) beginTransaction(e rawEvent, b begin) error {
 	}}
 	// MariaDB's GTID event is the BEGIN, unless one statement is all that follows.
 	o.began = c.flavor == MariaDB && !b.standalone
+	if b.preparesXA {
+		o.hold = true
+		c.xa.begin()
+	}
 	if !b.gtid.IsZero() && c.read != nil {
 		o.piece.Number = c.number(b.gtid)
 	}

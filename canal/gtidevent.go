@@ -14,8 +14,8 @@ type begin struct {
 	committedAt time.Time
 	// standalone: one event follows and no commit (MariaDB).
 	standalone bool
-	// xid of the XA transaction that this one completes (MariaDB).
-	completesXA bool
+	// preparesXA: it ends with XA PREPARE (MariaDB, which logs no XA START).
+	preparesXA bool
 }
 
 // parseBegin reads an event that opens a transaction.
@@ -105,6 +105,6 @@ func parseMariaDBGTID(e rawEvent) (begin, error) {
 		},
 		committedAt: time.Unix(int64(e.timestamp()), 0).UTC(),
 		standalone:  flags&mariaFlagStandalone != 0,
-		completesXA: flags&mariaFlagCompletedXA != 0,
+		preparesXA:  flags&mariaFlagPreparedXA != 0,
 	}, nil
 }

@@ -33,9 +33,8 @@ const (
 
 	rowsFlagStatementEnd = uint16(1)
 
-	mariaFlagStandalone  = 1
-	mariaFlagPreparedXA  = 64
-	mariaFlagCompletedXA = 128
+	mariaFlagStandalone = 1
+	mariaFlagPreparedXA = 64
 )
 
 // rawEvent is one event as the server sent it, checksum cut off.
