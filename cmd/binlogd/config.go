@@ -1,0 +1,178 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/binlogd/binlogd/canal"
+	"github.com/binlogd/binlogd/mapping"
+	"github.com/binlogd/binlogd/publish"
+)
+
+// defaultConfigFile is read when neither --config nor --source is given.
+const defaultConfigFile = "binlogd.yaml"
+
+// config is the whole configuration, from a file or from the flags of a quick look. The
+// YAML keys of the parts are the contract with users.
+type config struct {
+	// Name names the pipeline: its checkpoint, and the source of its events.
+	Name       string                `yaml:"name"`
+	Source     sourceConfig          `yaml:"source"`
+	Checkpoint checkpointConfig      `yaml:"checkpoint"`
+	Publish    publish.Options       `yaml:"publish"`
+	Admin      adminConfig           `yaml:"admin"`
+	Limits     limitsConfig          `yaml:"limits"`
+	Events     []mapping.TableRule   `yaml:"events"`
+	Exclude    []string              `yaml:"exclude"`
+	located    func(err error) error // adds file and line to an error that names a key
+}
+
+type sourceConfig struct {
+	canal.ConnectOptions
+	// Start is where to begin without a checkpoint, as canal.ParseStart reads it.
+	Start string `yaml:"start"`
+	// ServerID is the replica's id; 0 lets one be chosen.
+	ServerID uint32 `yaml:"server_id"`
+	// Heartbeat is how often an idle server is to say that it is alive.
+	Heartbeat time.Duration `yaml:"heartbeat"`
+}
+
+type checkpointConfig struct {
+	Store string `yaml:"store"` // "file"
+	// Path of the file; empty, in a quick look only, keeps no checkpoint.
+	Path     string        `yaml:"path"`
+	Interval time.Duration `yaml:"interval"` // at most one save in this time
+}
+
+type adminConfig struct {
+	Listen string `yaml:"listen"` // host:port; off when empty
+}
+
+type limitsConfig struct {
+	// InFlight bounds the bytes between the reader and the sink.
+	InFlight size `yaml:"in_flight"`
+	// Workers decode and map; 0 is one per CPU.
+	Workers int `yaml:"workers"`
+}
+
+// defaults is what an empty configuration amounts to.
+func defaults() config {
+	return config{
+		Source: sourceConfig{
+			ConnectOptions: canal.ConnectOptions{TLS: canal.TLSOptions{Mode: canal.TLSPreferred}, Timeout: canal.DefaultTimeout},
+			Start:          "latest",
+			Heartbeat:      canal.DefaultHeartbeat,
+		},
+		Checkpoint: checkpointConfig{Store: "file", Interval: 500 * time.Millisecond},
+		Limits:     limitsConfig{InFlight: canal.DefaultMaxInFlight},
+		located:    func(err error) error { return err },
+	}
+}
+
+// laterKeys are keys that a later release brings. Ignoring them would publish something
+// else than what their author expects.
+var laterKeys = map[string]string{
+	"events[].emit":    "rules come with a later release: leave emit out, and every change becomes TABLE.created, TABLE.updated or TABLE.deleted",
+	"events[].when":    "rules come with a later release: leave when out, and every change becomes an event",
+	"publish.rabbitmq": "RabbitMQ comes with a later release: write kafka, redis, file or stdout",
+	"publish.rocketmq": "RocketMQ comes with a later release: write kafka, redis, file or stdout",
+	"publish.nats":     "NATS comes with a later release: write kafka, redis, file or stdout",
+}
+
+// loadConfig reads and validates a configuration file. Its errors name file and line, and
+// hold no values.
+func loadConfig(path string, variables func(string) (string, bool)) (*config, error) {
+	document, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the configuration: %w", err)
+	}
+	return parseConfig(path, document, variables)
+}
+
+func parseConfig(path string, document []byte, variables func(string) (string, bool)) (*config, error) {
+	cfg := defaults()
+	d := &yamlDecoder{file: path, variables: variables, later: laterKeys}
+	if err := d.decode(document, &cfg); err != nil {
+		return nil, err
+	}
+	cfg.located = d.locate
+	if cfg.Checkpoint.Path == "" && cfg.Name != "" {
+		cfg.Checkpoint.Path = cfg.Name + ".checkpoint"
+	}
+	if err := cfg.validate(); err != nil {
+		return nil, cfg.locateAll(err)
+	}
+	return &cfg, nil
+}
+
+var pipelineName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// validate reports all mistakes, each beginning with the key that it is about.
+func (c *config) validate() error {
+	var mistakes []error
+	mistake := func(format string, args ...any) { mistakes = append(mistakes, fmt.Errorf(format, args...)) }
+	if c.Name != "" && !pipelineName.MatchString(c.Name) {
+		mistake("name: write up to 64 letters, digits, dots, dashes and underscores, beginning with a letter or digit")
+	}
+	_, startErr := canal.ParseStart(c.Source.Start)
+	mistakes = append(mistakes, c.Source.Validate(), startErr, c.Publish.Validate(), c.mapping().Validate())
+	if c.Source.Heartbeat < 100*time.Millisecond || c.Source.Heartbeat > time.Hour {
+		mistake("source.heartbeat is %s: write a time from 100ms to 1h, such as 5s", c.Source.Heartbeat)
+	}
+	switch c.Checkpoint.Store {
+	case "file":
+	case "mysql", "redis", "kafka":
+		mistake("checkpoint.store: %s comes with a later release: write file", c.Checkpoint.Store)
+	default:
+		mistake("checkpoint.store: write file, the only store of this release")
+	}
+	if c.Checkpoint.Interval < 0 {
+		mistake("checkpoint.interval is %s: write a time such as 500ms", c.Checkpoint.Interval)
+	}
+	if c.Limits.InFlight < 1<<20 {
+		mistake("limits.in_flight is %s: write at least 1MiB; 16MiB is the default", c.Limits.InFlight)
+	}
+	if c.Limits.Workers < 0 || c.Limits.Workers > 1024 {
+		mistake("limits.workers is %d: write a number from 1 to 1024, or leave it out for one per CPU", c.Limits.Workers)
+	}
+	return errors.Join(mistakes...)
+}
+
+// mapping is what the mapper needs.
+func (c *config) mapping() mapping.Options {
+	return mapping.Options{Name: c.Name, Tables: c.Events, Exclude: c.Exclude}
+}
+
+// locateAll adds file and line to each of several joined errors.
+func (c *config) locateAll(err error) error {
+	var joined interface{ Unwrap() []error }
+	if !errors.As(err, &joined) {
+		return c.located(err)
+	}
+	var located []error
+	for _, err := range joined.Unwrap() {
+		located = append(located, c.locateAll(err))
+	}
+	return errors.Join(located...)
+}
+
+// String is for people and logs; it holds no secrets.
+func (c config) String() string {
+	tables := make([]string, len(c.Events))
+	for i, rule := range c.Events {
+		tables[i] = rule.Table
+	}
+	place := c.Checkpoint.Path
+	if place == "" {
+		place = "none"
+	}
+	return fmt.Sprintf("%s: %s from %s to %s, checkpoint %s", c.Name, strings.Join(tables, " "), c.Source.ConnectOptions, c.Publish.Describe(), place)
+}
+
+// LogValue is String: a logged configuration holds no secrets either.
+func (c config) LogValue() slog.Value { return slog.StringValue(c.String()) }

@@ -1,0 +1,193 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/binlogd/binlogd/canal"
+	"github.com/binlogd/binlogd/checkpoint"
+	"github.com/binlogd/binlogd/publish"
+)
+
+// preflight looks whether a run would work: `check` prints what it finds, `run` refuses to
+// begin where a check fails. record is the checkpoint, nil where none exists yet.
+func preflight(ctx context.Context, cfg *config, record *checkpoint.Record, ping func(context.Context) error) []canal.Check {
+	checks := preflightSource(ctx, cfg, record)
+	return append(checks, checkSink(ctx, cfg, ping))
+}
+
+func preflightSource(ctx context.Context, cfg *config, record *checkpoint.Record) []canal.Check {
+	inspector, err := canal.Inspect(ctx, cfg.Source.ConnectOptions)
+	if err != nil {
+		c := canal.FailedCheck("connection", err)
+		if c.Remedy == "" {
+			c.Remedy = "check that the server runs, that source.address is right, and that no firewall stands between"
+			c.Err = &unavailableError{exitSource, err, c.Remedy}
+		}
+		return []canal.Check{c}
+	}
+	defer func() { _ = inspector.Close() }()
+
+	options := canal.PreflightOptions{ServerID: cfg.Source.ServerID}
+	if record != nil {
+		options.Checkpoint, options.Server = &record.Position, record.Server
+	}
+	checks := inspector.Checks(ctx, options)
+	tables, err := checkTables(ctx, cfg, inspector)
+	if err != nil {
+		return append(checks, unavailableSource(canal.FailedCheck("tables", err)))
+	}
+	checks = append(checks, tables...)
+	for i := range checks {
+		checks[i] = unavailableSource(checks[i])
+	}
+	return checks
+}
+
+// unavailableSource gives a failure that is neither the configuration's nor the server's
+// the source's exit code: the connection broke while checks were made.
+func unavailableSource(c canal.Check) canal.Check {
+	if c.Err != nil && exitCode(c.Err) == exitUnexpected {
+		c.Err = &unavailableError{exitSource, c.Err, c.Remedy}
+	}
+	return c
+}
+
+// checkSink asks the sink whether it can be written to.
+func checkSink(ctx context.Context, cfg *config, ping func(context.Context) error) canal.Check {
+	c := canal.Check{Name: "sink", Status: canal.CheckOK, Detail: cfg.Publish.Describe()}
+	err := ping(ctx)
+	if err == nil {
+		return c
+	}
+	c.Status, c.Detail, c.Err = canal.CheckFail, err.Error(), err
+	var refused *publish.PermanentError
+	if !errors.As(err, &refused) {
+		c.Err = &unavailableError{code: exitSink, err: err}
+	}
+	// The sinks' errors end with the remedy.
+	if detail, remedy, found := strings.Cut(c.Detail, "; "); found {
+		c.Detail, c.Remedy = detail, remedy
+	}
+	return c
+}
+
+// pingSink opens the configured sink for one question. A file is only looked at: opening it
+// would lock it and cut its end off, beside a daemon that is writing to it.
+func (a *app) pingSink(ctx context.Context, cfg *config) error {
+	if cfg.Publish.File != nil {
+		return lookAtFile(cfg.Publish.File.Path)
+	}
+	sink, err := publish.Open(ctx, cfg.Publish, publish.Deps{Stdout: a.stdout, Logger: a.logger})
+	if err != nil {
+		return err
+	}
+	return errors.Join(sink.Ping(ctx), sink.Close())
+}
+
+func lookAtFile(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && !info.Mode().IsRegular():
+		return fmt.Errorf("%s is not a regular file; name another in publish.file.path", path)
+	case err == nil:
+		err = unix.Access(path, unix.W_OK)
+	default:
+		err = unix.Access(filepath.Dir(path), unix.W_OK|unix.X_OK)
+	}
+	if err != nil {
+		return fmt.Errorf("write to %s: %w; name a file in publish.file.path whose directory exists and may be written to", path, err)
+	}
+	return nil
+}
+
+// checkCheckpoint reads the checkpoint without locking it, so that it can be done beside
+// a running daemon.
+func checkCheckpoint(cfg *config) (*checkpoint.Record, canal.Check) {
+	const name = "checkpoint"
+	path := cfg.Checkpoint.Path
+	if path == "" {
+		return nil, canal.Check{Name: name, Status: canal.CheckOK, Detail: "none is kept (--checkpoint FILE keeps one)"}
+	}
+	record, err := checkpoint.ReadFile(path)
+	if err == nil && record.Name != cfg.Name {
+		err = &checkpoint.NameError{Place: path, Want: cfg.Name, Have: record.Name}
+	}
+	if errors.Is(err, checkpoint.ErrNotFound) {
+		record, err = nil, nil
+		if accessErr := unix.Access(filepath.Dir(path), unix.W_OK|unix.X_OK); accessErr != nil {
+			err = &checkpoint.AccessError{Op: "open", Place: path, Remedy: "name a file in checkpoint.path whose directory exists and may be written to", Err: accessErr}
+		}
+	}
+	switch {
+	case err != nil:
+		c := canal.FailedCheck(name, err)
+		if detail, remedy, found := strings.Cut(c.Detail, "; "); found {
+			c.Detail, c.Remedy = detail, remedy
+		}
+		return nil, c
+	case record == nil:
+		return nil, canal.Check{Name: name, Status: canal.CheckOK, Detail: fmt.Sprintf("%s: none yet, a run begins at source.start: %s", path, cfg.Source.Start)}
+	}
+	return record, canal.Check{Name: name, Status: canal.CheckOK, Detail: fmt.Sprintf("%s: at %s", path, describePosition(record.Position))}
+}
+
+// describePosition is a place on one line.
+func describePosition(p canal.Position) string {
+	file := fmt.Sprintf("%s:%d", p.File, p.Offset)
+	switch {
+	case p.GTIDs == nil:
+		return file
+	case p.File == "":
+		return "GTIDs " + p.GTIDs.String()
+	}
+	return fmt.Sprintf("GTIDs %s (%s)", p.GTIDs, file)
+}
+
+// preflightError is one or more failed checks.
+type preflightError struct{ failed []canal.Check }
+
+// failures is nil where no check failed.
+func failures(checks []canal.Check) error {
+	e := &preflightError{}
+	for _, c := range checks {
+		if c.Status == canal.CheckFail {
+			e.failed = append(e.failed, c)
+		}
+	}
+	if len(e.failed) == 0 {
+		return nil
+	}
+	return e
+}
+
+func (e *preflightError) Error() string {
+	lines := make([]string, len(e.failed))
+	for i, c := range e.failed {
+		lines[i] = c.Name + ": " + c.Detail
+		if c.Remedy != "" {
+			lines[i] += "\n  -> " + c.Remedy
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap is the first failure: it decides the exit code.
+func (e *preflightError) Unwrap() error { return e.failed[0].Err }
+
+// passing reports whether nothing but time is needed to mend what failed.
+func (e *preflightError) passing() bool {
+	for _, c := range e.failed {
+		var away *unavailableError
+		if !errors.As(c.Err, &away) {
+			return false
+		}
+	}
+	return true
+}

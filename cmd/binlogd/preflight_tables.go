@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/binlogd/binlogd/canal"
+	"github.com/binlogd/binlogd/mapping"
+)
+
+// checkTables compares the events section with the tables of the server.
+func checkTables(ctx context.Context, cfg *config, inspector *canal.Inspector) ([]canal.Check, error) {
+	mapper, err := mapping.New(cfg.mapping())
+	if err != nil {
+		return nil, err
+	}
+	tables, err := inspector.Tables(ctx)
+	if err != nil {
+		return nil, err
+	}
+	databases, err := inspector.Databases(ctx)
+	if err != nil {
+		return nil, err
+	}
+	matched := make([][]canal.TableInfo, len(cfg.Events))
+	var captured []canal.TableInfo
+	for _, table := range tables {
+		if entry, ok := mapper.Match(table.Database, table.Name); ok {
+			matched[entry] = append(matched[entry], table)
+			captured = append(captured, table)
+		}
+	}
+
+	var checks []canal.Check
+	for i, rule := range cfg.Events {
+		check := canal.Check{Name: "tables " + rule.Table, Status: canal.CheckOK, Detail: countNames(matched[i])}
+		if len(matched[i]) == 0 {
+			check, err = checkUnmatched(ctx, cfg, i, inspector, tables, databases)
+			if err != nil {
+				return nil, err
+			}
+		} else if err := checkMapping(mapper, matched[i]); err != nil {
+			check = canal.FailedCheck(check.Name, &canal.ConfigError{Err: cfg.located(err)})
+		}
+		checks = append(checks, check)
+	}
+	return append(checks, checkKeys(captured), checkCascades(captured, inspector)), nil
+}
+
+// checkUnmatched tells a mistyped table from one that does not exist yet.
+func checkUnmatched(ctx context.Context, cfg *config, entry int, inspector *canal.Inspector, tables []canal.TableInfo, databases []string) (canal.Check, error) {
+	pattern := cfg.Events[entry].Table
+	check := canal.Check{Name: "tables " + pattern}
+	alone, err := mapping.New(mapping.Options{Name: cfg.Name, Tables: []mapping.TableRule{{Table: pattern}}})
+	if err != nil {
+		return check, err
+	}
+	if slices.ContainsFunc(tables, func(t canal.TableInfo) bool { return alone.Captured(t.Database, t.Name) }) {
+		check.Status = canal.CheckWarn
+		check.Detail = fmt.Sprintf("all its tables are excluded, or taken by entries before events[%d]", entry)
+		check.Remedy = "remove the entry, or move it up"
+		return check, nil
+	}
+
+	database, _, _ := cutPattern(pattern)
+	inDatabase, err := mapping.New(mapping.Options{Name: cfg.Name, Tables: []mapping.TableRule{{Table: database + ".*"}}})
+	if err != nil {
+		return check, err
+	}
+	visible := slices.ContainsFunc(databases, func(name string) bool { return inDatabase.Captured(name, "any") })
+	if visible && strings.ContainsAny(pattern, "*?{[") {
+		check.Status = canal.CheckWarn
+		check.Detail = "no table yet: those that are created later are captured"
+		return check, nil
+	}
+
+	names := make([]string, len(tables))
+	for i, table := range tables {
+		names[i] = table.FullName()
+	}
+	near := nearest(pattern, names)
+	if near == "" && !visible {
+		if near = nearest(database, databases); near != "" {
+			near = mapping.QuotePattern(near) + strings.TrimPrefix(pattern, database)
+		}
+	}
+	problem := cfg.located(fmt.Errorf("events[%d].table: unknown table %s: no such table is there, or the account may not see it", entry, pattern))
+	remedy := fmt.Sprintf("if the table exists, run on the server: GRANT SELECT ON `%s`.* TO %s;", strings.ReplaceAll(database, "`", "``"), inspector.Account(ctx))
+	if near != "" {
+		remedy = fmt.Sprintf("did you mean %s? Or, %s", near, remedy)
+	}
+	return canal.FailedCheck(check.Name, &canal.ConfigError{Err: problem, Remedy: remedy}), nil
+}
+
+// cutPattern splits database.table at the dot that no backslash precedes.
+func cutPattern(pattern string) (database, table string, found bool) {
+	for i := range len(pattern) {
+		if pattern[i] == '\\' {
+			continue
+		}
+		if pattern[i] == '.' && (i == 0 || pattern[i-1] != '\\') {
+			return pattern[:i], pattern[i+1:], true
+		}
+	}
+	return pattern, "", false
+}
+
+// checkMapping looks for key columns and topics that the real tables do not allow.
+func checkMapping(mapper *mapping.Mapper, tables []canal.TableInfo) error {
+	for _, info := range tables {
+		table := &canal.Table{Database: info.Database, Name: info.Name}
+		for _, column := range info.Columns {
+			table.Columns = append(table.Columns, canal.Column{Name: column})
+		}
+		for _, column := range info.PrimaryKey {
+			table.PrimaryKey = append(table.PrimaryKey, slices.Index(info.Columns, column))
+		}
+		if err := mapper.Check(table); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkKeys(tables []canal.TableInfo) canal.Check {
+	check := canal.Check{Name: "primary keys", Status: canal.CheckOK, Detail: "every captured table has one"}
+	var without []canal.TableInfo
+	for _, table := range tables {
+		if len(table.PrimaryKey) == 0 {
+			without = append(without, table)
+		}
+	}
+	if len(without) > 0 {
+		check.Status = canal.CheckWarn
+		check.Detail = fmt.Sprintf("none in %s: events have no subject, and share one partition unless the configuration gives a key", countNames(without))
+		check.Remedy = fmt.Sprintf("run on the server: ALTER TABLE %s ADD PRIMARY KEY (…); or write key: [column] in its entry of events", without[0].FullName())
+	}
+	return check
+}
+
+func checkCascades(tables []canal.TableInfo, inspector *canal.Inspector) canal.Check {
+	check := canal.Check{Name: "foreign keys", Status: canal.CheckOK, Detail: "none changes rows of a captured table without the binlog showing it"}
+	if inspector.LogsCascades() {
+		check.Detail = "the server logs the rows that they change"
+		return check
+	}
+	var found []string
+	for _, table := range tables {
+		for _, key := range table.Cascades {
+			found = append(found, table.FullName()+" "+key)
+		}
+	}
+	if len(found) > 0 {
+		check.Status = canal.CheckWarn
+		check.Detail = "the server does not log the rows that it changes by " + firstOf(found)
+		check.Remedy = "let the application change those rows itself; MySQL logs them from 9.6 on"
+	}
+	return check
+}
+
+// countNames is "3 tables: a.b, a.c, a.d", cut short.
+func countNames(tables []canal.TableInfo) string {
+	names := make([]string, len(tables))
+	for i, table := range tables {
+		names[i] = table.FullName()
+	}
+	if len(names) == 1 {
+		return "1 table: " + names[0]
+	}
+	return fmt.Sprintf("%d tables: %s", len(names), firstOf(names))
+}
+
+func firstOf(names []string) string {
+	const limit = 5
+	if len(names) <= limit {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:limit], ", "), len(names)-limit)
+}
