@@ -19,12 +19,12 @@ type arena struct {
 	chunk []byte
 }
 
-// keep returns a copy of b whose capacity ends with it.
+// keep returns a copy of b, never nil, whose capacity ends with it.
 func (a *arena) keep(b []byte) []byte {
 	if len(b) >= ownChunk {
 		return append(make([]byte, 0, len(b)), b...)
 	}
-	if cap(a.chunk)-len(a.chunk) < len(b) {
+	if a.chunk == nil || cap(a.chunk)-len(a.chunk) < len(b) {
 		a.chunk = make([]byte, 0, chunkSize)
 	}
 	start := len(a.chunk)

@@ -11,8 +11,8 @@ type Event struct {
 	Type     string // "orders.created"
 	Source   string // "/shop/shop/orders"
 	Topic    string // "shop.orders"
-	Key      []byte // partition key
-	Time     string // RFC 3339 UTC with microseconds: the commit time
+	Key      []byte // partition key: the key columns' text, "1001" or "1001,2"; may be empty, not nil
+	Time     string // RFC 3339 UTC, the commit time: microseconds on MySQL, seconds on MariaDB
 	Sequence string // fixed width, grows with commit order
 	Table    string // "shop.orders", for metrics and messages
 	GTID     string // as the server writes it; empty for anonymous transactions

@@ -27,7 +27,8 @@ type TableRule struct {
 	// names. "{database}.{table}" when empty.
 	Topic string `yaml:"topic"`
 	// Key names the columns that make the partition key, in order. The primary key when
-	// empty, and "database.table" for tables without one.
+	// empty, and "database.table" for tables without one. An update that changes such a
+	// column, but not the primary key, goes to the new key: order holds per key, not per row.
 	Key []string `yaml:"key"`
 }
 

@@ -65,6 +65,16 @@ func TestEventsOutliveTheWorkersNextSteps(t *testing.T) {
 	require.Equal(t, want, events)
 }
 
+// TestEmptyKeysAreNotNil: a sink tells an empty key from none.
+func TestEmptyKeysAreNotNil(t *testing.T) {
+	w := newWorker(t, TableRule{Table: "*.*"})
+	row := inserted(table("shop", "wide", []int{0}, "id", "body"), text(""), text(strings.Repeat("x", ownChunk)))
+	events, err := w.Append(nil, &row)
+	require.NoError(t, err)
+	require.NotNil(t, events[0].Key)
+	require.Empty(t, events[0].Key)
+}
+
 // TestStringsShareThePayload: no copies are made of what the payload holds already.
 func TestStringsShareThePayload(t *testing.T) {
 	w := newWorker(t, TableRule{Table: "*.*"})
