@@ -77,14 +77,15 @@ func TestSaverSavesWhatChanged(t *testing.T) {
 		_, saved := s.Last()
 		require.False(t, saved)
 		ctx, stop := context.WithCancel(t.Context())
-		result := make(chan error)
+		defer stop()
+		result := make(chan error, 1)
 		go func() { result <- s.Run(ctx) }()
 
 		synctest.Wait()
 		require.Equal(t, 1, store.count(), "the start is saved at once")
 		requireStored(t, s)
 
-		time.Sleep(10 * time.Second)
+		time.Sleep(10*time.Second + time.Millisecond) // not at the moment of a save
 		require.Equal(t, 1, store.count(), "nothing has changed")
 
 		for n := range uint64(100) {

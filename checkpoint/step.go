@@ -53,7 +53,11 @@ func (s *step) then(next *step, executed, published *canal.GTIDSet) {
 		s.moved, s.inside = true, false
 	}
 	if next.inside {
-		s.inside, s.partial = true, next.partial
+		if s.inside {
+			s.partial = s.partial.further(next.partial)
+		} else {
+			s.inside, s.partial = true, next.partial
+		}
 	}
 }
 

@@ -151,11 +151,11 @@ func (t *Tracker) apply(s *step) {
 		r.Held = s.held
 		r.Partial = nil
 	}
-	if p := s.partial; s.inside && (r.Partial == nil || !sameTransaction(*r.Partial, p) || p.Place >= r.Partial.Place) {
+	if s.inside {
 		if r.Partial == nil {
 			r.Partial = new(Partial)
 		}
-		*r.Partial = p
+		*r.Partial = r.Partial.further(s.partial)
 	}
 }
 
@@ -175,13 +175,17 @@ func (t *Tracker) snapshot() Record {
 	return r
 }
 
-// sameTransaction tells by the GTID, which is the same on every replica, and by the
-// place where there is none.
-func sameTransaction(a, b Partial) bool {
-	if !a.GTID.IsZero() || !b.GTID.IsZero() {
-		return a.GTID == b.GTID
+// further is next, unless p is further inside the same transaction: after a restart the
+// server begins it anew.
+func (p Partial) further(next Partial) Partial {
+	same := p.GTID == next.GTID // equal on every replica
+	if p.GTID.IsZero() && next.GTID.IsZero() {
+		same = p.File == next.File && p.Start == next.Start
 	}
-	return a.File == b.File && a.Start == b.Start
+	if same && p.Place > next.Place {
+		return p
+	}
+	return next
 }
 
 // place is a place in a server's binlog files.
