@@ -44,11 +44,16 @@ func (s *instance) Start(t testing.TB) {
 // Stop shuts the server down cleanly.
 func (s *instance) Stop(t testing.TB) {
 	t.Helper()
-	if p := s.takeProcess(); p != nil {
-		if err := p.Stop(); err != nil {
-			t.Fatalf("testenv: %v", err)
-		}
+	if err := s.stop(); err != nil {
+		t.Fatalf("testenv: %v", err)
 	}
+}
+
+func (s *instance) stop() error {
+	if p := s.takeProcess(); p != nil {
+		return p.Stop()
+	}
+	return nil
 }
 
 // Kill ends the server as a crash would.

@@ -206,7 +206,9 @@ func (s *Server) PurgeBinlogs(t testing.TB) {
 	}
 }
 
-// unique returns a name that no other test has, of lower-case letters and digits.
+// UniqueName returns a name that no other test has, of lower-case letters, digits and _.
+func UniqueName(prefix string) string { return unique(prefix) }
+
 func unique(prefix string) string {
 	return prefix + "_" + strings.ToLower(rand.Text()[:12])
 }

@@ -93,7 +93,7 @@ func Lock(ctx context.Context, file string) (unlock func(), err error) {
 		}
 		if !waiting {
 			waiting = true
-			progress("waiting for another process that holds %s …", file)
+			progress("waiting for another one that holds %s …", file)
 		}
 		select {
 		case <-ctx.Done():

@@ -15,6 +15,9 @@ const kafkaVersion = "4.4.0"
 type Kafka struct {
 	Java string
 	Jars string
+	// Template is the formatted log folder of a node, to copy; its meta.properties is
+	// to be written anew.
+	Template string
 }
 
 // Command returns the words that run a class of Kafka's with the given JVM options.
@@ -49,7 +52,23 @@ func KafkaServer(ctx context.Context) (Kafka, error) {
 	if err != nil {
 		return Kafka{}, fmt.Errorf("find java: %w", err)
 	}
-	return Kafka{Java: java, Jars: jars}, nil
+	kafka := Kafka{Java: java, Jars: jars}
+	kafka.Template, err = once(ctx, "kafka-"+kafkaVersion+"-data", "format a Kafka log folder", func(ctx context.Context, dir string) error {
+		file := dir + ".properties"
+		defer os.Remove(file)
+		properties := "process.roles=broker,controller\n" +
+			"node.id=1\n" +
+			"controller.quorum.voters=1@127.0.0.1:9093\n" +
+			"listeners=PLAINTEXT://127.0.0.1:9092,CONTROLLER://127.0.0.1:9093\n" +
+			"controller.listener.names=CONTROLLER\n" +
+			"log.dirs=" + dir + "\n"
+		if err := os.WriteFile(file, []byte(properties), 0o644); err != nil {
+			return fmt.Errorf("write Kafka's configuration: %w", err)
+		}
+		return command(ctx, kafka.Command(nil, "kafka.tools.StorageTool", "format",
+			"--cluster-id", "AAAAAAAAAAAAAAAAAAAAAQ", "--config", file)...)
+	})
+	return kafka, err
 }
 
 const kafkaPOM = `<project xmlns="http://maven.apache.org/POM/4.0.0">
@@ -67,6 +86,11 @@ const kafkaPOM = `<project xmlns="http://maven.apache.org/POM/4.0.0">
       <groupId>org.apache.kafka</groupId>
       <artifactId>kafka-tools</artifactId>
       <version>` + kafkaVersion + `</version>
+    </dependency>
+    <dependency> <!-- without it the server logs nothing -->
+      <groupId>org.slf4j</groupId>
+      <artifactId>slf4j-simple</artifactId>
+      <version>1.7.36</version>
     </dependency>
   </dependencies>
 </project>
