@@ -78,6 +78,7 @@ type Source struct {
 
 	bytesRead atomic.Uint64
 	heard     atomic.Int64
+	waiting   atomic.Bool // for room: the server is not listened to meanwhile
 }
 
 // OpenSource connects, makes sure that the server can serve the place to begin from, and starts to read.
@@ -173,6 +174,9 @@ func (s *Source) Status() Status {
 	s.mu.Unlock()
 	st.BytesRead = s.bytesRead.Load()
 	st.LastEventAt = time.Unix(0, s.heard.Load())
+	if s.waiting.Load() { // then silence says nothing of the connection
+		st.LastEventAt = time.Now()
+	}
 	st.BytesInFlight = s.budget.inFlight()
 	return st
 }
@@ -186,6 +190,8 @@ func (s *Source) Close() error {
 
 // emit takes a transaction or piece from the cutter and waits until there is room for it.
 func (s *Source) emit(t *Transaction) error {
+	s.waiting.Store(true)
+	defer s.waiting.Store(false)
 	cost := int64(t.Bytes)*expansion + transactionCost
 	if err := s.budget.acquire(s.ctx, cost); err != nil {
 		return err

@@ -129,3 +129,13 @@ func describeTransaction(t *canal.Transaction) string {
 	}
 	return fmt.Sprintf("transaction %s (%s:%d)", t.GTID, t.File, t.Start)
 }
+
+// Checkpoint is the place up to which everything is durable; nil before the source is open.
+func (p *Pipeline) Checkpoint() *canal.Position {
+	r := p.running.Load()
+	if r == nil {
+		return nil
+	}
+	position := r.tracker.Peek().Position
+	return &position
+}

@@ -1,0 +1,220 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/binlogd/binlogd/canal"
+	"github.com/binlogd/binlogd/checkpoint"
+	"github.com/binlogd/binlogd/internal/pipeline"
+	"github.com/binlogd/binlogd/mapping"
+	"github.com/binlogd/binlogd/publish"
+)
+
+// childVariable holds the settings of a child process as JSON. Each measurement is a process of its own, so that its processor time and
+// memory are its alone.
+const childVariable = "BINLOGD_BENCH_CHILD"
+
+// settings of a child.
+type settings struct {
+	Sink     string // null, file, kafka, redis, or producer: the Kafka client alone
+	Address  string // of MySQL
+	From     string // GTID set to start behind
+	Until    string // GTID set to end with; empty: Duration
+	Duration time.Duration
+	Path     string // of the file sink, and of the messages for producer
+	Kafka    string
+	Redis    string
+	Topic    string
+}
+
+// result is what a child found out, as JSON on its standard output.
+type result struct {
+	Seconds   float64
+	Events    uint64
+	Bytes     uint64
+	Latencies []time.Duration // p50, p99, p99.9, maximum
+	// From the operating system, filled in by the parent.
+	CPU  float64 // seconds, user and system
+	Peak int64   // bytes resident
+}
+
+// measure runs a child.
+func measure(ctx context.Context, s settings) (result, error) {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return result{}, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return result{}, err
+	}
+	cmd := exec.CommandContext(ctx, self)
+	cmd.Env = append(os.Environ(), childVariable+"="+string(text))
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return result{}, fmt.Errorf("run the measurement of %s: %w", s.Sink, err)
+	}
+	var r result
+	if err := json.Unmarshal(out, &r); err != nil {
+		return result{}, fmt.Errorf("read the measurement of %s: %w", s.Sink, err)
+	}
+	addUsage(&r, cmd.ProcessState)
+	return r, nil
+}
+
+func addUsage(r *result, state *os.ProcessState) {
+	r.CPU = (state.UserTime() + state.SystemTime()).Seconds()
+	if usage, ok := state.SysUsage().(*syscall.Rusage); ok {
+		r.Peak = usage.Maxrss << 10
+	}
+}
+
+func child(text string) error {
+	var s settings
+	if err := json.Unmarshal([]byte(text), &s); err != nil {
+		return err
+	}
+	var r result
+	var err error
+	if s.Sink == "producer" {
+		r, err = produce(s)
+	} else {
+		r, err = s.run()
+	}
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(os.Stdout).Encode(r)
+}
+
+// run runs the pipeline as `binlogd run` does.
+func (s settings) run() (result, error) {
+	pipeline.TuneMemory()
+	logger := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
+	mapper, err := mapping.New(mapping.Options{Name: "bench", Tables: []mapping.TableRule{{Table: "bench.*", Topic: s.Topic}}})
+	if err != nil {
+		return result{}, err
+	}
+	sink, err := s.sink(logger)
+	if err != nil {
+		return result{}, err
+	}
+	watched := &watch{Sink: sink}
+	start, err := canal.ParseStart("gtid:" + s.From)
+	if err != nil {
+		return result{}, err
+	}
+	p := pipeline.New(pipeline.Options{
+		Name:   "bench",
+		Source: canal.SourceOptions{Connect: canal.ConnectOptions{Address: s.Address, User: "root", Password: "root"}},
+		Start:  start, Mapper: mapper, Sink: publish.WithRetry(watched, publish.RetryOptions{Logger: logger}),
+		Store: noStore{}, Logger: logger,
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	ended := make(chan error, 1)
+	began := time.Now()
+	go func() { ended <- p.Run(ctx) }()
+	if err := s.await(p, ended); err != nil {
+		return result{}, err
+	}
+	seconds := time.Since(began).Seconds()
+	cancel()
+	if err := <-ended; err != nil {
+		return result{}, err
+	}
+	stats := p.Stats()
+	return result{Seconds: seconds, Events: stats.Events, Bytes: stats.Bytes, Latencies: watched.percentiles()}, sink.Close()
+}
+
+// await waits until the pipeline has published what it is to publish.
+func (s settings) await(p *pipeline.Pipeline, ended <-chan error) error {
+	deadline := time.Now().Add(s.Duration)
+	until, err := canal.ParseGTIDSet(canal.MySQL, s.Until)
+	if err != nil {
+		return err
+	}
+	for {
+		select {
+		case err := <-ended:
+			return errors.Join(errors.New("the pipeline ended early"), err)
+		case <-time.After(2 * time.Millisecond):
+		}
+		if s.Until == "" {
+			if time.Now().After(deadline) {
+				return nil
+			}
+			continue
+		}
+		if c := p.Checkpoint(); c != nil && c.GTIDs.ContainsSet(until) {
+			return nil
+		}
+	}
+}
+
+func (s settings) sink(logger *slog.Logger) (publish.Sink, error) {
+	deps := publish.Deps{Stdout: io.Discard, Logger: logger}
+	switch s.Sink {
+	case "null":
+		return &publish.Null{}, nil
+	case "file":
+		return publish.Open(context.Background(), publish.Options{File: &publish.FileOptions{Path: s.Path}}, deps)
+	case "kafka":
+		return publish.Open(context.Background(), publish.Options{Kafka: &publish.KafkaOptions{Brokers: []string{s.Kafka}}}, deps)
+	case "redis":
+		return publish.Open(context.Background(), publish.Options{Redis: &publish.RedisOptions{Address: s.Redis}}, deps)
+	}
+	return nil, fmt.Errorf("sink %q is unknown", s.Sink)
+}
+
+// noStore keeps no checkpoint: a measurement begins anew.
+type noStore struct{}
+
+func (noStore) Load(context.Context) (*checkpoint.Record, error) { return nil, checkpoint.ErrNotFound }
+func (noStore) Save(context.Context, *checkpoint.Record) error   { return nil }
+func (noStore) Close() error                                     { return nil }
+
+// watch notes how long after its commit each event became durable.
+type watch struct {
+	publish.Sink
+	mu  sync.Mutex
+	all []time.Duration
+}
+
+func (w *watch) Publish(ctx context.Context, b *publish.Batch) error {
+	err := w.Sink.Publish(ctx, b)
+	now := time.Now()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := range b.Events {
+		if b.Confirmed(i) && len(w.all) < 1<<20 {
+			w.all = append(w.all, now.Sub(b.Events[i].OccurredAt))
+		}
+	}
+	return err
+}
+
+// percentiles are p50, p99, p99.9 and the maximum of the second half: the first is warming up.
+func (w *watch) percentiles() []time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	settled := slices.Clone(w.all[len(w.all)/2:])
+	if len(settled) == 0 {
+		return nil
+	}
+	slices.Sort(settled)
+	at := func(share float64) time.Duration { return settled[int(share*float64(len(settled)-1))] }
+	return []time.Duration{at(0.5), at(0.99), at(0.999), at(1)}
+}

@@ -1,0 +1,201 @@
+package pipeline_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"os/signal"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/binlogd/binlogd/canal"
+	"github.com/binlogd/binlogd/checkpoint"
+	"github.com/binlogd/binlogd/internal/pipeline"
+	"github.com/binlogd/binlogd/internal/testenv"
+	"github.com/binlogd/binlogd/mapping"
+	"github.com/binlogd/binlogd/publish"
+)
+
+// childVariable holds the settings of a child process as JSON.
+const childVariable = "BINLOGD_PIPELINE_TEST_CHILD"
+
+// crashPoint is where a child kills itself with SIGKILL.
+type crashPoint string
+
+const (
+	nowhere      crashPoint = ""
+	inside       crashPoint = "inside a batch"
+	published    crashPoint = "after publish, before acknowledgement"
+	acknowledged crashPoint = "after acknowledgement, before the checkpoint"
+	saving       crashPoint = "during the checkpoint's write"
+	saved        crashPoint = "after the checkpoint's write"
+)
+
+// settings of a child process: a pipeline from a server into a file, with a checkpoint in a file.
+type settings struct {
+	Address, User, Password string
+	Tables                  string // pattern
+	Events, Checkpoint      string // paths
+	Start                   string
+	Crash                   crashPoint
+	Countdown               int // the crash comes at this pass of the point
+}
+
+// start runs a child with the settings.
+func (s settings) start(t *testing.T) *exec.Cmd {
+	t.Helper()
+	text, err := json.Marshal(s)
+	require.NoError(t, err)
+	self, err := os.Executable()
+	require.NoError(t, err)
+	cmd := exec.Command(self) //nolint:noctx // it is killed on purpose
+	cmd.Env = append(os.Environ(), childVariable+"="+string(text))
+	cmd.Stderr = t.Output()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		if cmd.ProcessState == nil {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		}
+	})
+	return cmd
+}
+
+func newSettings(t *testing.T, s *testenv.Server, tables string) settings {
+	dir := t.TempDir()
+	return settings{
+		Address: s.Addr, User: s.RootUser, Password: s.RootPassword, Tables: tables,
+		Events: dir + "/events.jsonl", Checkpoint: dir + "/checkpoint", Start: "latest",
+	}
+}
+
+// open makes the pipeline.
+func (s settings) open(logger *slog.Logger, wrap func(publish.Sink, checkpoint.Store) (publish.Sink, checkpoint.Store)) (*pipeline.Pipeline, func() error, error) {
+	mapper, err := mapping.New(mapping.Options{Name: "test", Tables: []mapping.TableRule{{Table: s.Tables}}})
+	if err != nil {
+		return nil, nil, err
+	}
+	file, err := publish.OpenFile(publish.FileOptions{Path: s.Events}, logger)
+	if err != nil {
+		return nil, nil, err
+	}
+	opened, err := checkpoint.OpenFile(s.Checkpoint, "test")
+	if err != nil {
+		return nil, nil, err
+	}
+	start, err := canal.ParseStart(s.Start)
+	if err != nil {
+		return nil, nil, err
+	}
+	var sink publish.Sink = file
+	var store checkpoint.Store = opened
+	if wrap != nil {
+		sink, store = wrap(sink, store)
+	}
+	p := pipeline.New(pipeline.Options{
+		Name:   "test",
+		Source: canal.SourceOptions{Connect: canal.ConnectOptions{Address: s.Address, User: s.User, Password: s.Password}, Heartbeat: time.Second},
+		Start:  start, Mapper: mapper, Store: store, Sink: publish.WithRetry(sink, publish.RetryOptions{Logger: logger}),
+		SaveInterval: 20 * time.Millisecond, Logger: logger,
+	})
+	return p, func() error {
+		if err := file.Close(); err != nil {
+			return err
+		}
+		return opened.Close()
+	}, nil
+}
+
+// child is the life of a child process.
+func child() int {
+	var s settings
+	if err := json.Unmarshal([]byte(os.Getenv(childVariable)), &s); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	crash := &crasher{point: s.Crash}
+	crash.countdown.Store(int64(s.Countdown))
+	p, closeAll, err := s.open(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})), crash.wrap)
+	if err == nil {
+		err = p.Run(ctx)
+	}
+	if err == nil {
+		err = closeAll()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// crasher kills its own process at the n-th pass of a point.
+type crasher struct {
+	point     crashPoint
+	countdown atomic.Int64
+	acked     atomic.Bool // something was acknowledged since the last save
+}
+
+func (c *crasher) pass(point crashPoint) bool {
+	return point == c.point && c.countdown.Add(-1) < 0
+}
+
+func die() {
+	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	select {}
+}
+
+func (c *crasher) wrap(sink publish.Sink, store checkpoint.Store) (publish.Sink, checkpoint.Store) {
+	return &crashingSink{Sink: sink, crash: c}, &crashingStore{Store: store, crash: c}
+}
+
+type crashingSink struct {
+	publish.Sink
+	crash *crasher
+}
+
+func (s *crashingSink) Publish(ctx context.Context, b *publish.Batch) error {
+	if s.crash.pass(inside) {
+		_ = s.Sink.Publish(ctx, publish.NewBatch(b.Events[:len(b.Events)/2]))
+		die()
+	}
+	err := s.Sink.Publish(ctx, b)
+	if s.crash.pass(published) {
+		die()
+	}
+	s.crash.acked.Store(true)
+	return err
+}
+
+type crashingStore struct {
+	checkpoint.Store
+	crash *crasher
+}
+
+func (s *crashingStore) Save(ctx context.Context, r *checkpoint.Record) error {
+	if s.crash.acked.Swap(false) && s.crash.pass(acknowledged) {
+		die()
+	}
+	if s.crash.pass(saving) {
+		go func() {
+			time.Sleep(rand.N(400 * time.Microsecond)) //nolint:gosec // any moment will do
+			die()
+		}()
+	}
+	err := s.Store.Save(ctx, r)
+	if s.crash.pass(saved) {
+		die()
+	}
+	return err
+}
