@@ -1,6 +1,10 @@
 package canal
 
-import "context"
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+)
 
 // Schemas completes what a table map does not say: names, signedness, character
 // sets, labels, the primary key. Its answer must fit the table map's column count
@@ -12,44 +16,176 @@ type Schemas interface {
 	Table(ctx context.Context, database, name string, columns []Column) (*Table, error)
 }
 
+// InvalidText is what to do with bytes that are no text in their column's character set.
+type InvalidText uint8
+
+const (
+	// StopOnInvalidText makes them an error that names table, column and transaction.
+	StopOnInvalidText InvalidText = iota
+	// ReplaceInvalidText puts U+FFFD in their place and counts the value.
+	ReplaceInvalidText
+)
+
 // DecoderOptions configure a Decoder.
 type DecoderOptions struct {
 	// Captured says which tables' rows are wanted. It must be pure.
 	Captured func(database, table string) bool
 	// Schemas is asked where the table map is not enough.
 	Schemas Schemas
+	// InvalidText is the policy for bytes that are invalid in their character set.
+	InvalidText InvalidText
 }
 
 // Decoder reads the rows of transactions. Each worker has its own.
 type Decoder struct {
-	opts DecoderOptions
+	opts   DecoderOptions
+	shared *decoderShared
+
+	rows     Rows
+	inflater inflater
+	inflated []byte // the rows of a compressed event
+	text     []byte // what the current row's values render to; grows to the largest row
+}
+
+// decoderShared is what the decoders of one source have in common.
+type decoderShared struct {
+	tables       *tableCache
+	replacedText atomic.Uint64
 }
 
 // NewDecoder returns a Decoder.
-func NewDecoder(opts DecoderOptions) *Decoder { return &Decoder{opts: opts} }
+func NewDecoder(opts DecoderOptions) *Decoder {
+	return &Decoder{opts: opts, shared: &decoderShared{tables: newTableCache(tableCacheBytes)}}
+}
 
-// Rows begins with the rows of t that belong to captured tables.
+// Clone returns a Decoder for another worker on the same source. It shares what d knows
+// of tables, so that each table's schema is asked for once.
+func (d *Decoder) Clone() *Decoder { return &Decoder{opts: d.opts, shared: d.shared} }
+
+// ReplacedText is the number of values in which invalid text was replaced, by d and all its
+// clones.
+func (d *Decoder) ReplacedText() uint64 { return d.shared.replacedText.Load() }
+
+// Rows begins with the rows of t that belong to captured tables. What it returns is
+// valid until Rows is called again.
 //
 //	rows := dec.Rows(ctx, t)
 //	for rows.Next() {
 //		use(rows.Row())
 //	}
 //	err := rows.Err()
+//
+// ctx is used for the schemas that t's tables need, and to wait for the numbering of a
+// large transaction's earlier pieces; all of it is done when Rows returns.
 func (d *Decoder) Rows(ctx context.Context, t *Transaction) *Rows {
-	return &Rows{}
+	r := &d.rows
+	r.reset(d, t)
+	if err := r.prepare(ctx); err != nil {
+		r.fail(nil, nil, err)
+	}
+	return r
 }
 
-// Rows is a cursor over the rows of one Transaction.
-type Rows struct {
-	row Row
-	err error
+// tableOf returns the table map of an event: known from before, or read now.
+func (d *Decoder) tableOf(ctx context.Context, e rawEvent, flavor Flavor) (*tableMap, error) {
+	body := e.body()
+	if t := d.shared.tables.find(body); t != nil {
+		return t, nil
+	}
+	id, database, name, rest, err := tableMapNames(body)
+	if err != nil {
+		return nil, err
+	}
+	t := &tableMap{id: id, database: string(database), name: string(name)}
+	t.key = t.database + "." + t.name
+	t.captured = d.opts.Captured(t.database, t.name)
+	columns, optional, err := tableMapColumns(rest)
+	if err != nil {
+		return nil, fmt.Errorf("table map of %s: %w", t.key, err)
+	}
+	if err := d.resolve(ctx, t, columns, optional, flavor); err != nil {
+		return nil, err
+	}
+	d.shared.tables.add(body, t)
+	return t, nil
 }
 
-// Next goes to the next row and reports whether there is one.
-func (r *Rows) Next() bool { return false }
+// resolve readies t for walking rows and, if it is captured, for reading them: from the
+// table map alone where the server sent everything, else with the help of Schemas.
+func (d *Decoder) resolve(ctx context.Context, t *tableMap, columns []Column, optional []byte, flavor Flavor) error {
+	t.fields = make([]field, len(columns))
+	unsure := false
+	for i := range columns {
+		f, err := newField(&columns[i])
+		if err != nil {
+			t.unreadable = &SchemaError{
+				Database: t.database, Table: t.name, Column: fmt.Sprintf("number %d", i+1),
+				Problem: err.Error(), Remedy: "use a newer binlogd, which may know it",
+			}
+			if t.captured {
+				return t.unreadable
+			}
+			return nil
+		}
+		t.fields[i] = f
+		if isJSON(&columns[i]) {
+			t.jsonColumns++
+		}
+		unsure = unsure || flavor == MariaDB && f.isOldTemporal()
+	}
+	if t.captured || unsure {
+		if err := d.resolveColumns(ctx, t, columns, optional, flavor, unsure); err != nil {
+			return err
+		}
+	}
+	t.strides = stridesOf(t.fields)
+	return nil
+}
 
-// Row is the current row; it and its values are valid until Next is called.
-func (r *Rows) Row() *Row { return &r.row }
+// resolveColumns finds the schema of t. unsure: sizes of some columns are not in the table
+// map, so that rows can not even be counted without Schemas.
+func (d *Decoder) resolveColumns(ctx context.Context, t *tableMap, columns []Column, optional []byte, flavor Flavor, unsure bool) error {
+	meta, err := readOptionalMeta(columns, optional, flavor)
+	if err != nil {
+		return fmt.Errorf("table map of %s: %w", t.key, err)
+	}
+	table := &Table{Database: t.database, Name: t.name, Columns: columns, PrimaryKey: meta.primaryKey}
+	if !meta.named || unsure || flavor == MariaDB && maybeMariaDBType(columns) {
+		if d.opts.Schemas == nil {
+			return &SchemaError{
+				Database: t.database, Table: t.name, Problem: "the server does not send its column names with the rows",
+				Remedy: "SET GLOBAL binlog_row_metadata=FULL",
+			}
+		}
+		if table, err = d.opts.Schemas.Table(ctx, t.database, t.name, columns); err != nil {
+			return err
+		}
+		if len(table.Columns) != len(columns) {
+			return &SchemaError{
+				Database: t.database, Table: t.name,
+				Problem: fmt.Sprintf("%d columns are known, its rows have %d", len(table.Columns), len(columns)),
+				Remedy:  "SET GLOBAL binlog_row_metadata=FULL, so that each row names its columns",
+			}
+		}
+	}
+	for i := range table.Columns {
+		if err := t.fields[i].complete(&table.Columns[i]); err != nil {
+			return &SchemaError{Database: t.database, Table: t.name, Column: table.Columns[i].Name, Problem: err.Error()}
+		}
+	}
+	if t.captured {
+		t.table = table
+	}
+	return nil
+}
 
-// Err is the error that ended the rows early, or nil.
-func (r *Rows) Err() error { return r.err }
+// maybeMariaDBType reports whether a column may be one of the types that MariaDB sends as
+// BINARY: only the schema tells them apart.
+func maybeMariaDBType(columns []Column) bool {
+	for i := range columns {
+		if c := &columns[i]; isFixedBinary(c) && (c.Meta == uuidSize || c.Meta == inet4Size) {
+			return true
+		}
+	}
+	return false
+}
