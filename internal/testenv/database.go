@@ -32,7 +32,8 @@ type Server struct {
 	RootPassword string
 
 	instance
-	db *sql.DB
+	kind databaseKind
+	db   *sql.DB
 }
 
 // databaseKind is what differs between the database servers.
@@ -112,7 +113,7 @@ func startDatabase(ctx context.Context, kind databaseKind, o Options) (*Server, 
 		Flavor: kind.flavor, ServerID: o.ServerID,
 		RootUser: "root", RootPassword: fetch.RootPassword,
 	}
-	s.release = release
+	s.kind, s.release = kind, release
 	s.spec, err = kind.spec(software, dir, daemon.DatabaseOptions{Port: port, ServerID: o.ServerID, Args: o.Args})
 	if err != nil {
 		return nil, err

@@ -1,0 +1,6 @@
+//go:build !race
+
+package testenv
+
+// raceDetector says whether the tests run with it.
+const raceDetector = false
