@@ -35,14 +35,16 @@ func (k kind) start() checkpoint.Record {
 	return r
 }
 
+// gtid is that of the n-th transaction, from 1; two servers take turns.
 func (k kind) gtid(n uint64) canal.GTID {
+	number := (n + 1) / 2
 	switch {
 	case !k.gtids:
 		return canal.GTID{}
 	case k.flavor == canal.MariaDB:
-		return canal.GTID{Flavor: canal.MariaDB, Domain: uint32(n % 2), ServerID: 1, Number: n}
+		return canal.GTID{Flavor: canal.MariaDB, Domain: uint32(n % 2), ServerID: 1, Number: number}
 	}
-	return canal.GTID{UUID: [16]byte{byte(1 + n%2)}, Number: n}
+	return canal.GTID{UUID: [16]byte{byte(1 + n%2)}, Number: number}
 }
 
 // history writes transactions as canal cuts them, XA ones included.
