@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/IBM/sarama"
 )
@@ -229,6 +230,7 @@ func (k *Kafka) settle(a kafkaAnswer, b *Batch, failures *kafkaFailures) {
 			failures.add(fmt.Errorf("publish to topic %s: %s did not answer for partition %d", s.partition.topic.name, a.lane.broker.Addr(), s.partition.id), false)
 		case block.Err == sarama.ErrNoError, block.Err == sarama.ErrDuplicateSequenceNumber:
 			s.chunk.state = chunkDurable
+			s.partition.known = time.Now()
 			s.partition.confirm(b)
 		default:
 			s.chunk.state = chunkUnsent
@@ -285,7 +287,7 @@ func (s kafkaSent) refused(block *sarama.ProduceResponseBlock, b *Batch, failure
 	case sarama.ErrNotLeaderForPartition, sarama.ErrFencedLeaderEpoch, sarama.ErrUnknownLeaderEpoch:
 		failures.add(err, true)
 	case sarama.ErrUnknownTopicOrPartition:
-		p.topic.missing = true
+		p.topic.missing, p.known = true, time.Time{}
 		failures.add(err, true)
 	case sarama.ErrNotEnoughReplicasAfterAppend, sarama.ErrRequestTimedOut:
 		s.chunk.state = chunkDoubtful // appended, and perhaps about to be replicated

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/IBM/sarama"
 )
@@ -19,12 +20,20 @@ type kafkaPartition struct {
 	producer producerID
 	retired  producerID // the id that was given up; never used here again
 	next     int32      // sequence number of the next record that is cut into a chunk
+	// known is when the broker last took records of producer. A broker that does not
+	// know the producer takes any sequence number, so that the second chunk would pass
+	// where the first is refused; until it knows it, chunks go one at a time.
+	known time.Time
 
 	events []int32       // indexes of the batch's events that go here, in order
 	cut    int           // events[:cut] are in chunks
 	chunks []*kafkaChunk // sent or to be sent again, and not confirmed, in order
 	failed bool          // takes no more requests in this attempt
 }
+
+// kafkaProducerKept is how long a broker certainly remembers a producer that sends
+// nothing. It is a day by default (producer.id.expiration.ms).
+const kafkaProducerKept = 10 * time.Minute
 
 // kafkaChunk is a run of a partition's events that is sent as one batch of records. It
 // stays as it is until it is confirmed, so that the broker recognises it.
@@ -132,8 +141,11 @@ func (p *kafkaPartition) clear() {
 // restart gives up the producer id, so that what is not confirmed is cut and numbered anew.
 func (p *kafkaPartition) restart() {
 	p.recut(0)
-	p.retired, p.producer, p.next = p.producer, producerID{}, 0
+	p.retired, p.producer, p.next, p.known = p.producer, producerID{}, 0, time.Time{}
 }
+
+// alone reports whether only one chunk may be in flight.
+func (p *kafkaPartition) alone() bool { return time.Since(p.known) > kafkaProducerKept }
 
 // recut drops the chunks from index i on, to be cut anew with the same sequence numbers.
 func (p *kafkaPartition) recut(i int) {
@@ -153,6 +165,9 @@ func (p *kafkaPartition) unsent(b *Batch, room int) *kafkaChunk {
 	for _, c := range p.chunks {
 		if c.state == chunkUnsent || c.state == chunkDoubtful {
 			return c
+		}
+		if p.alone() {
+			return nil
 		}
 	}
 	if p.cut == len(p.events) {
