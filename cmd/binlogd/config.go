@@ -17,6 +17,9 @@ import (
 // defaultConfigFile is read when neither --config nor --source is given.
 const defaultConfigFile = "binlogd.yaml"
 
+// maxConfigSize keeps a wrong file from being parsed; thousands of tables fit.
+const maxConfigSize = 4 << 20
+
 // config is the whole configuration, from a file or from the flags of a quick look. The
 // YAML keys of the parts are the contract with users.
 type config struct {
@@ -90,6 +93,9 @@ func loadConfig(path string, variables func(string) (string, bool)) (*config, er
 	document, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the configuration: %w", err)
+	}
+	if len(document) > maxConfigSize {
+		return nil, &locatedError{path, 0, fmt.Errorf("the file is larger than %s: it is no configuration", size(maxConfigSize))}
 	}
 	return parseConfig(path, document, variables)
 }

@@ -116,15 +116,20 @@ func parseSink(text string) (publish.Options, error) {
 
 // pipelineNameFrom makes a pipeline's name of a database's, which may hold any character.
 func pipelineNameFrom(database string) string {
-	name := strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '-' || r == '_' {
-			return r
-		}
-		return '-'
-	}, database)
+	name := legalName(database)
 	name = strings.TrimLeft(name, ".-_")
 	if name == "" {
 		return "binlogd"
 	}
 	return name[:min(len(name), 64)]
+}
+
+// legalName keeps what pipelines' names and topics may hold, and puts a dash for the rest.
+func legalName(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '-' || r == '_' {
+			return r
+		}
+		return '-'
+	}, s)
 }

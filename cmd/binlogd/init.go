@@ -201,12 +201,16 @@ events:
 // entry is one table's rule, with what is worth knowing of the table.
 func (d *configDraft) entry(t canal.TableInfo) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "  - table: %s", quoteYAML(mapping.QuotePattern(t.Database)+"."+mapping.QuotePattern(t.Name)))
+	pattern := mapping.QuotePattern(t.Database) + "." + mapping.QuotePattern(t.Name)
+	fmt.Fprintf(&b, "  - table: %s", quoteYAML(pattern))
 	// The server's estimates mean little for small tables.
 	if t.Rows >= 1000 {
 		fmt.Fprintf(&b, "   # about %d rows of %d bytes", t.Rows, t.RowBytes)
 	}
 	b.WriteByte('\n')
+	if topic := topicFor(t, pattern); topic != "" {
+		fmt.Fprintf(&b, "    topic: %s\n", quoteYAML(topic))
+	}
 	if len(t.PrimaryKey) == 0 {
 		b.WriteString("    # no primary key: events have no subject and share one partition; a key of columns helps:\n    # key: [column]\n")
 	} else {
@@ -222,6 +226,19 @@ func (d *configDraft) entry(t canal.TableInfo) string {
 		}
 	}
 	return b.String()
+}
+
+// topicFor is empty where the table's names make a topic, and otherwise the nearest
+// topic to them.
+func topicFor(t canal.TableInfo, pattern string) string {
+	mapper, err := mapping.New(mapping.Options{Name: "x", Tables: []mapping.TableRule{{Table: pattern}}})
+	if err == nil {
+		_, err = mapper.Topic(t.Database, t.Name)
+	}
+	if err == nil {
+		return ""
+	}
+	return legalName(t.FullName())
 }
 
 // plainText is what YAML reads back as the same text without quotes, in lists too.
