@@ -29,6 +29,7 @@ type stage struct {
 	binlogd *binlogd
 	began   binlogPosition // before the shop's first change
 	replica string         // the user that binlogd connects as
+	proved  bool           // both sides agree
 
 	cleanup []func() error // in the order of starting
 }
@@ -39,6 +40,15 @@ func (st *stage) clear() (err error) {
 		err = errors.Join(err, st.cleanup[i]())
 	}
 	return err
+}
+
+// discard removes the data of a server of the demo's own, hundreds of megabytes, unless
+// somebody may want to look what went wrong.
+func (st *stage) discard(data string) error {
+	if !st.proved {
+		return nil
+	}
+	return os.RemoveAll(filepath.Join(st.dir, data))
 }
 
 func (st *stage) later(undo func() error) { st.cleanup = append(st.cleanup, undo) }
@@ -60,9 +70,8 @@ func (st *stage) startServers(ctx context.Context) error {
 		}
 		st.server = s
 		st.later(func() error {
-			defer os.RemoveAll(filepath.Join(st.dir, "mysql")) // some 200 MB of no further interest
 			process.Kill()
-			return nil
+			return st.discard("mysql")
 		})
 		st.later(s.DB.Close)
 	}
@@ -79,7 +88,7 @@ func (st *stage) startServers(ctx context.Context) error {
 		}
 		st.later(func() error {
 			process.Kill()
-			return nil
+			return st.discard(st.options.sink)
 		})
 		st.story.done("%s answers on %s", st.options.sink, address)
 		st.broker = address

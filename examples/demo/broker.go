@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/IBM/sarama"
+
 	"github.com/binlogd/binlogd/internal/testenv/daemon"
 	"github.com/binlogd/binlogd/internal/testenv/fetch"
 )
@@ -45,7 +47,35 @@ func prepareKafka(ctx context.Context, dir string, port int) (daemon.Spec, error
 	if err := daemon.NewKafka(ctx, software, []daemon.KafkaNode{node}, nil); err != nil {
 		return daemon.Spec{}, err
 	}
-	return daemon.Kafka(software, node, 1), nil
+	spec := daemon.Kafka(software, node, 1)
+	listening := spec.Ready
+	spec.Ready = func(ctx context.Context) error {
+		if err := listening(ctx); err != nil {
+			return err
+		}
+		return takesProducers(daemon.Address(port))
+	}
+	return spec, nil
+}
+
+// takesProducers returns nil once a Kafka that has just started hands out producer ids,
+// which it does some moments after it has begun to listen.
+func takesProducers(address string) error {
+	config := sarama.NewConfig()
+	config.Version = sarama.V2_4_0_0
+	broker := sarama.NewBroker(address)
+	if err := broker.Open(config); err != nil {
+		return err
+	}
+	defer broker.Close() //nolint:errcheck // nothing was sent that matters
+	answer, err := broker.InitProducerID(&sarama.InitProducerIDRequest{Version: 1})
+	if err != nil {
+		return err
+	}
+	if answer.Err != sarama.ErrNoError {
+		return answer.Err
+	}
+	return nil
 }
 
 func prepareRedis(ctx context.Context, dir string, port int) (daemon.Spec, error) {

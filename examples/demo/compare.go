@@ -89,24 +89,29 @@ func (st *stage) printFigures(figures []figure) {
 func (st *stage) printTotals(v *verdict, rows int) {
 	s := st.story
 	total := func(name string, n int, good bool, remark string) {
-		fmt.Fprintf(s.out, "   %-20s%10s  %s %s\n", name, count(n), s.mark(good), s.paint("2", remark))
+		line := fmt.Sprintf("   %-20s%10s  %s", name, count(n), s.mark(good))
+		if remark != "" {
+			line += " " + s.paint("2", remark)
+		}
+		fmt.Fprintln(s.out, line)
 	}
 	committed, distinct := sumOf(v.Committed), sumOf(v.Distinct)
 	fmt.Fprintln(s.out)
-	total("committed changes", committed, committed > 0, "rows that MySQL wrote, by mysqlbinlog")
+	total("committed changes", committed, committed > 0, "rows that MySQL wrote, as its own mysqlbinlog counts them")
 	total("distinct ids", distinct, distinct == committed, "one per change")
-	total("repeats", v.Repeats, true, "published again after a kill, same id and same bytes: consumers drop them by id")
-	total("missing", v.Missing, v.Missing == 0, "")
-	total("made up", v.Surplus, v.Surplus == 0, "")
-	total("rows compared", rows, len(v.Complaints) == 0, "the events folded into tables, against SELECT, in every column")
+	total("repeats", v.Repeats, true, "published again after a kill, with the same id and the same bytes")
+	total("missing", v.Missing, v.Missing == 0, "committed, and no event for it")
+	total("made up", v.Surplus, v.Surplus == 0, "an event, and no such change")
+	total("rows compared", rows, len(v.Complaints) == 0, "every column, as SELECT shows it, with the events folded into tables")
 }
 
 // conclude is nil when everything agrees; otherwise it lists what does not.
 func (st *stage) conclude(v *verdict) error {
 	s := st.story
 	if v.ok() {
+		st.proved = true
 		fmt.Fprintf(s.out, "\n   %s\n", s.paint("1;32", "Nothing is missing, nothing is made up, every row's changes came in commit order."))
-		fmt.Fprintf(s.out, "   %s\n", s.paint("2", "Configuration, log, checkpoint and, with the file sink, the events are in "+st.dir))
+		fmt.Fprintf(s.out, "   %s\n", s.paint("2", "Configuration, log, checkpoint and, with the file sink, the events are in "+st.dir+"."))
 		return nil
 	}
 	shown := v.Complaints[:min(10, len(v.Complaints))]

@@ -41,7 +41,7 @@ func main() {
 
 	var o options
 	flag.StringVar(&o.sink, "sink", "file", "where binlogd publishes to: file, kafka or redis")
-	flag.IntVar(&o.orders, "orders", 1500, "orders that the shop takes")
+	flag.IntVar(&o.orders, "orders", 1000, "orders that the shop takes")
 	flag.IntVar(&o.rate, "rate", 250, "orders a second; 0 is as fast as the database can")
 	flag.IntVar(&o.seed, "seed", 1, "the same seed makes the same buyers do the same things")
 	flag.StringVar(&o.mysql, "mysql", "", "use this MySQL instead of starting one: user:password@host:port of an administrator")

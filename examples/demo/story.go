@@ -17,7 +17,7 @@ type story struct {
 	since  time.Time // the step began
 }
 
-const width = 92 // columns up to and including the times at the right
+const width = 100 // columns up to and including the times at the right
 
 // step begins a step: what is done, and why it matters.
 func (s *story) step(title, why string) {
