@@ -2,6 +2,7 @@ package canal
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/go-mysql-org/go-mysql/mysql"
 )
@@ -186,6 +187,11 @@ func (f *field) complete(c *Column) error {
 		if c.Unsigned {
 			f.code++ // the unsigned code follows the signed one
 		}
+	case codeTimeOld, codeDateTimeOld, codeTimestampOld:
+		if c.fraction > 0 && c.fraction <= 6 {
+			f.digits, f.size = c.fraction, hiresBytes(f.code, int(c.fraction))
+			f.code += codeTimeHires - codeTimeOld
+		}
 	case codeEnum:
 		f.labels = make([][]byte, len(c.Labels))
 		for i, label := range c.Labels {
@@ -207,6 +213,8 @@ func (f *field) complete(c *Column) error {
 		switch {
 		case f.charset.form == formBinary && c.Type == mysql.MYSQL_TYPE_STRING:
 			f.code = binaryCode(c)
+		case f.charset.form == formBinary && strings.HasPrefix(c.SourceType, "vector("):
+			f.code = codeVector // MariaDB's, which is sent as VARBINARY
 		case f.charset.form == formBinary:
 			f.code = codeBytes
 		case f.charset.form == formUTF8:

@@ -109,6 +109,10 @@ type Column struct {
 	Geometry   bool
 	Invisible  bool
 	SourceType string // as information_schema shows it, where known
+
+	// fraction is the number of digits of a second in MariaDB's own temporal formats, whose
+	// Meta does not say it.
+	fraction uint8
 }
 
 // Table is a table with the schema that its rows were written with.
