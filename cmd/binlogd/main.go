@@ -15,6 +15,7 @@ import (
 
 	"github.com/binlogd/binlogd/canal"
 	"github.com/binlogd/binlogd/checkpoint"
+	"github.com/binlogd/binlogd/internal/admin"
 	"github.com/binlogd/binlogd/mapping"
 	"github.com/binlogd/binlogd/publish"
 )
@@ -103,9 +104,12 @@ func exitCode(err error) int {
 		located  *locatedError
 		config   *canal.ConfigError
 		source   *canal.SourceError
+		schema   *canal.SchemaError
+		row      *canal.DecodeError
 		refused  *publish.PermanentError
 		away     *unavailableError
 		option   *mapping.OptionError
+		listen   *admin.ListenError
 		locked   *checkpoint.LockedError
 	)
 	switch {
@@ -119,9 +123,9 @@ func exitCode(err error) int {
 		return exitCheckpoint
 	case errors.As(err, &refused):
 		return exitSink
-	case errors.As(err, &source):
+	case errors.As(err, &source), errors.As(err, &schema), errors.As(err, &row):
 		return exitSource
-	case errors.As(err, &usage), errors.As(err, &located), errors.As(err, &config), errors.As(err, &option):
+	case errors.As(err, &usage), errors.As(err, &located), errors.As(err, &config), errors.As(err, &option), errors.As(err, &listen):
 		return exitConfig
 	case errors.As(err, &away):
 		return away.code

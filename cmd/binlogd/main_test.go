@@ -12,6 +12,7 @@ import (
 
 	"github.com/binlogd/binlogd/canal"
 	"github.com/binlogd/binlogd/checkpoint"
+	"github.com/binlogd/binlogd/internal/admin"
 	"github.com/binlogd/binlogd/internal/testenv"
 	"github.com/binlogd/binlogd/mapping"
 	"github.com/binlogd/binlogd/publish"
@@ -43,6 +44,9 @@ func TestExitCodes(t *testing.T) {
 		"mapping":            {&mapping.OptionError{Key: "events"}, 2},
 		"source":             {&canal.SourceError{Err: plain}, 3},
 		"source away":        {&unavailableError{exitSource, plain, ""}, 3},
+		"schema":             {&canal.SchemaError{}, 3},
+		"row":                {&canal.DecodeError{Err: plain}, 3},
+		"admin port":         {&admin.ListenError{Err: plain}, 2},
 		"sink refuses":       {&publish.PermanentError{Err: plain}, 4},
 		"sink away":          {&unavailableError{exitSink, plain, ""}, 4},
 		"damaged checkpoint": {&checkpoint.CorruptError{}, 5},

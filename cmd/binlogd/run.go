@@ -70,7 +70,7 @@ func (a *app) runUntilStopped(ctx context.Context, cfg *config) (err error) {
 		}
 		return err
 	}
-	return a.publish(ctx, cfg, store, sink)
+	return a.publish(ctx, cfg, record, store, sink)
 }
 
 // Pauses between attempts to start again.

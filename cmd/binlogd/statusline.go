@@ -132,8 +132,8 @@ func (p progress) line(rate float64) string {
 		fmt.Sprintf("%d events", p.Events),
 		fmt.Sprintf("%.0f/s", rate),
 		"lag " + shortDuration(p.Lag),
-		"at " + p.Position,
-		fmt.Sprintf("%s in flight", shortBytes(p.InFlightBytes)),
+		shortBytes(p.InFlightBytes) + " in flight",
+		"at " + p.Position, // may be long, and is cut off then
 	}
 	switch {
 	case p.LastError != "":

@@ -62,7 +62,7 @@ func TestNoLineWithoutATerminal(t *testing.T) {
 func TestProgressLine(t *testing.T) {
 	t.Parallel()
 	p := progress{Connected: true, Events: 12, Lag: 1234 * time.Millisecond, Position: "binlog.000001:4", InFlightBytes: 3 << 19}
-	require.Equal(t, "12 events · 3/s · lag 1.2s · at binlog.000001:4 · 1.5 MiB in flight", p.line(3.2))
+	require.Equal(t, "12 events · 3/s · lag 1.2s · 1.5 MiB in flight · at binlog.000001:4", p.line(3.2))
 	p.Connected = false
 	require.Equal(t, "12 events · 0/s · lag 1.2s · not connected", p.line(0))
 	p.LastError = "connection refused"
