@@ -268,12 +268,13 @@ func (s *Source) connection() error {
 	s.cutter.reconnected()
 	from := Position{File: s.cutter.place.file, Offset: s.cutter.place.offset}
 	if s.cutter.read != nil {
-		from.GTIDs = s.cutter.read
+		from.GTIDs = s.cutter.read.Clone()
 	}
 	resume := Resume{Position: from, Server: s.server, Held: s.cutter.xa.missing}
 	if _, err := verify(s.ctx, s.opts.Connect, resume); err != nil {
 		return err
 	}
+	at := s.cutter.place.String() // the reading goroutine has the cutter from openStream on
 	connecting, cancel := context.WithTimeout(s.ctx, s.opts.Connect.timeout())
 	defer cancel()
 	stream, err := openStream(connecting, streamOptions{
@@ -285,7 +286,7 @@ func (s *Source) connection() error {
 	}
 	stop := context.AfterFunc(s.ctx, stream.cut)
 	defer stop()
-	s.opts.Logger.Info("reading the binlog", "server", s.opts.Connect.Address, "version", s.server.Version, "server_id", s.opts.ServerID, "from", s.cutter.place.String())
+	s.opts.Logger.Info("reading the binlog", "server", s.opts.Connect.Address, "version", s.server.Version, "server_id", s.opts.ServerID, "from", at)
 	err = stream.wait(s.ctx)
 	stream.close()
 	return explainStream(err)

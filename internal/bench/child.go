@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"runtime/pprof"
 	"slices"
 	"sync"
 	"syscall"
@@ -36,6 +37,7 @@ type settings struct {
 	Kafka    string
 	Redis    string
 	Topic    string
+	Profile  string // where to write a CPU profile; empty for none
 }
 
 // result is what a child found out, as JSON on its standard output.
@@ -85,6 +87,17 @@ func child(text string) error {
 	var s settings
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
 		return err
+	}
+	if s.Profile != "" {
+		f, err := os.Create(s.Profile)
+		if err != nil {
+			return err
+		}
+		defer f.Close() //nolint:errcheck // a profile that is cut off says so itself
+		if err := pprof.StartCPUProfile(f); err != nil {
+			return err
+		}
+		defer pprof.StopCPUProfile()
 	}
 	var r result
 	var err error

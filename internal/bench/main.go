@@ -19,13 +19,14 @@ import (
 
 // options of a run.
 type options struct {
-	rows    int
-	rounds  int
-	rate    int
-	seconds int
-	huge    []int
-	only    string
-	seed    uint64
+	rows     int
+	rounds   int
+	rate     int
+	seconds  int
+	huge     []int
+	only     string
+	profiles string
+	seed     uint64
 }
 
 func (o options) wants(part string) bool { return o.only == "" || o.only == part }
@@ -46,6 +47,7 @@ func main() {
 	flag.IntVar(&o.seconds, "seconds", 15, "how long the latency is measured")
 	flag.StringVar(&huge, "huge", "10,1000,100000,2000000", "sizes in rows of single transactions")
 	flag.StringVar(&o.only, "only", "", "one part: throughput, latency or transaction")
+	flag.StringVar(&o.profiles, "profiles", "", "folder for a CPU profile of each way of reading")
 	flag.Uint64Var(&o.seed, "seed", 1, "seed of the load")
 	flag.Parse()
 	for _, text := range strings.Split(huge, ",") {

@@ -43,6 +43,9 @@ func (l *lab) throughput(ctx context.Context) error {
 		for _, way := range ways {
 			s := base
 			s.Sink, s.Path, s.Topic = way, filepath.Join(l.dir, fmt.Sprintf("events-%d.jsonl", round)), l.topic()
+			if l.opts.profiles != "" {
+				s.Profile = filepath.Join(l.opts.profiles, way+".prof")
+			}
 			var r result
 			switch way {
 			case "dump":

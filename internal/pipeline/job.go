@@ -56,8 +56,7 @@ func (j *job) mapped() int {
 }
 
 // work decodes and maps segments, one after the other.
-func (p *Pipeline) work(ctx context.Context, jobs <-chan *job) error {
-	decoder := canal.NewDecoder(canal.DecoderOptions{Captured: p.opts.Mapper.Captured, Schemas: p.opts.Schemas})
+func (p *Pipeline) work(ctx context.Context, decoder *canal.Decoder, jobs <-chan *job) error {
 	mapper := p.opts.Mapper.NewWorker()
 	for j := range jobs {
 		j.run(ctx, decoder, mapper)

@@ -117,8 +117,9 @@ func (p *Pipeline) run(ctx context.Context, r *running) error {
 	work := make(chan *job)
 	order := make(chan *job, p.opts.Workers+queueLength)
 	stages.Go(func() error { return p.dispatch(ctx, stage, r.source, work, order) })
+	decoder := canal.NewDecoder(canal.DecoderOptions{Captured: p.opts.Mapper.Captured, Schemas: p.opts.Schemas})
 	for range p.opts.Workers {
-		stages.Go(func() error { return p.work(stage, work) })
+		stages.Go(func() error { return p.work(stage, decoder.Clone(), work) })
 	}
 	stages.Go(func() error {
 		defer stopSaving()

@@ -112,6 +112,9 @@ func (p *Pipeline) Stats() Stats {
 		s.SavedAt = saved.WrittenAt
 	}
 	s.LagTransactions, s.Lag = r.lag.now(s.LastDone)
+	if s.LagTransactions < 0 && s.Source.CaughtUp && s.Waiting == 0 {
+		s.Lag = 0 // the server numbers no transactions, and has just said that there is no more
+	}
 	return s
 }
 
