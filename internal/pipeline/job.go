@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"sync"
 	"unsafe"
 
 	"github.com/binlogd/binlogd/canal"
@@ -16,6 +17,24 @@ const queueLength = 64
 
 // eventCost is what an event takes beside its payload, in bytes: itself, its id, key and times.
 const eventCost = int64(unsafe.Sizeof(mapping.Event{})) + 256
+
+// eventSlices keeps slices of events for use again: they are large, and full of pointers.
+type eventSlices struct{ pool sync.Pool }
+
+func (s *eventSlices) take() []mapping.Event {
+	if kept, ok := s.pool.Get().(*[]mapping.Event); ok {
+		return (*kept)[:0]
+	}
+	return nil
+}
+
+// give takes back a slice whose events are not needed any more.
+func (s *eventSlices) give(events []mapping.Event) {
+	if cap(events) > 0 {
+		clear(events)
+		s.pool.Put(&events)
+	}
+}
 
 // closed is the done channel of jobs that need no work.
 var closed = func() chan struct{} {
@@ -59,6 +78,7 @@ func (j *job) mapped() int {
 func (p *Pipeline) work(ctx context.Context, decoder *canal.Decoder, jobs <-chan *job) error {
 	mapper := p.opts.Mapper.NewWorker()
 	for j := range jobs {
+		j.events = p.slices.take()
 		j.run(ctx, decoder, mapper)
 		close(j.done)
 	}

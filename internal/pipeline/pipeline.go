@@ -56,6 +56,7 @@ type Options struct {
 type Pipeline struct {
 	opts     Options
 	counters *counters
+	slices   eventSlices
 	started  time.Time
 
 	// Set by Run before anything else can ask.

@@ -69,16 +69,17 @@ func (p *Pipeline) flush(ctx context.Context, tracker *checkpoint.Tracker, b *ba
 		tracker.Done(ticket)
 	}
 	p.counters.passed(b)
-	b.reset()
+	b.reset(&p.slices)
 	return nil
 }
 
 // batch gathers the results of jobs for the sink.
 type batch struct {
-	jobs    []*job
-	events  []mapping.Event
-	bytes   int64
-	tickets []checkpoint.Ticket // of the transactions with events
+	jobs     []*job
+	events   []mapping.Event
+	gathered []mapping.Event // what events is, of more jobs than one
+	bytes    int64
+	tickets  []checkpoint.Ticket // of the transactions with events
 }
 
 // next is the next job in commit order, or nil where the batch should be published first: because nothing more is there at the
@@ -98,7 +99,15 @@ func (b *batch) next(order <-chan *job) (j *job, more bool) {
 
 func (b *batch) add(tracker *checkpoint.Tracker, j *job) {
 	b.jobs = append(b.jobs, j)
-	b.events = append(b.events, j.events[:j.mapped()]...)
+	if mapped := j.events[:j.mapped()]; len(b.events) == 0 {
+		b.events = mapped // a batch of one job needs no copy
+	} else {
+		if len(b.gathered) == 0 {
+			b.gathered = append(b.gathered, b.events...)
+		}
+		b.gathered = append(b.gathered, mapped...)
+		b.events = b.gathered
+	}
 	for _, part := range j.parts {
 		ticket := tracker.Begin(part.transaction, part.work())
 		if part.events > 0 {
@@ -111,13 +120,14 @@ func (b *batch) add(tracker *checkpoint.Tracker, j *job) {
 func (b *batch) full() bool { return b.bytes >= batchBytes || len(b.events) >= batchEvents }
 
 // reset gives the memory of what was published back.
-func (b *batch) reset() {
+func (b *batch) reset(slices *eventSlices) {
 	for i, j := range b.jobs {
 		if j.segment != nil {
+			slices.give(j.events)
 			j.segment.Release()
 		}
 		b.jobs[i] = nil
 	}
-	clear(b.events)
-	b.jobs, b.events, b.tickets, b.bytes = b.jobs[:0], b.events[:0], b.tickets[:0], 0
+	clear(b.gathered)
+	b.jobs, b.events, b.gathered, b.tickets, b.bytes = b.jobs[:0], nil, b.gathered[:0], b.tickets[:0], 0
 }
