@@ -107,23 +107,23 @@ func (i *Inspector) Databases(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// foreignKey is a line of SHOW CREATE TABLE; names are in backticks, doubled inside.
-var foreignKey = regexp.MustCompile("(?m)^\\s*CONSTRAINT `((?:[^`]|``)+)` FOREIGN KEY \\(.*\\) REFERENCES ((?:`(?:[^`]|``)+`\\.)?`(?:[^`]|``)+`) \\([^)]*\\)(.*)$")
+// foreignKey is a line of SHOW CREATE TABLE. Backticks inside names are doubled by MySQL
+// and left alone by MariaDB, so the words between the names are what is looked for.
+var foreignKey = regexp.MustCompile("(?m)^\\s*CONSTRAINT `(.+?)` FOREIGN KEY \\(`.+?`\\) REFERENCES (`.+?`) \\(`.+`\\)([^`]*)$")
 
 // cascades finds the foreign keys by which the server changes rows of the table on its own.
 func cascades(definition string) []string {
 	var found []string
 	for _, m := range foreignKey.FindAllStringSubmatch(definition, -1) {
-		rules := strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(m[3]), ","))
 		var on []string
 		for _, rule := range []string{"ON DELETE CASCADE", "ON DELETE SET NULL", "ON UPDATE CASCADE", "ON UPDATE SET NULL"} {
-			if strings.Contains(rules, rule) {
+			if strings.Contains(m[3], rule) {
 				on = append(on, rule)
 			}
 		}
 		if len(on) > 0 {
-			parent := strings.ReplaceAll(strings.ReplaceAll(m[2], "``", "\x00"), "`", "")
-			found = append(found, fmt.Sprintf("%s (%s of %s)", strings.ReplaceAll(m[1], "``", "`"), strings.Join(on, ", "), strings.ReplaceAll(parent, "\x00", "`")))
+			parent := strings.ReplaceAll(strings.Trim(m[2], "`"), "`.`", ".")
+			found = append(found, fmt.Sprintf("%s (%s of %s)", strings.ReplaceAll(m[1], "``", "`"), strings.Join(on, ", "), strings.ReplaceAll(parent, "``", "`")))
 		}
 	}
 	return found

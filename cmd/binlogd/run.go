@@ -58,7 +58,7 @@ func (a *app) runUntilStopped(ctx context.Context, cfg *config) (err error) {
 	if err != nil && !errors.Is(err, checkpoint.ErrNotFound) {
 		return err
 	}
-	sink, err := publish.Open(ctx, cfg.Publish, publish.Deps{Stdout: a.stdout, Logger: a.logger})
+	sink, err := publish.Open(ctx, cfg.Publish, publish.Deps{Stdout: a.status.above(a.stdout), Logger: a.logger})
 	if err != nil {
 		return fmt.Errorf("open the sink %s: %w", cfg.Publish.Describe(), err)
 	}

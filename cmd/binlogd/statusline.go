@@ -38,7 +38,22 @@ func (s *statusLine) living() bool { return s.file != nil }
 const eraseLine = "\r\x1b[2K"
 
 // Write puts p above the line.
-func (s *statusLine) Write(p []byte) (int, error) {
+func (s *statusLine) Write(p []byte) (int, error) { return s.writeTo(s.out, p) }
+
+// above returns a writer to out that keeps the line below what is written, for an out that
+// is the same terminal: events on standard output.
+func (s *statusLine) above(out io.Writer) io.Writer {
+	if file, ok := out.(*os.File); !ok || !s.living() || !term.IsTerminal(int(file.Fd())) {
+		return out
+	}
+	return writerFunc(func(p []byte) (int, error) { return s.writeTo(out, p) })
+}
+
+type writerFunc func(p []byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+func (s *statusLine) writeTo(out io.Writer, p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.text != "" && !s.midLine {
@@ -46,7 +61,7 @@ func (s *statusLine) Write(p []byte) (int, error) {
 			return 0, err
 		}
 	}
-	n, err := s.out.Write(p)
+	n, err := out.Write(p)
 	s.midLine = n > 0 && p[n-1] != '\n'
 	if err == nil && s.text != "" && !s.midLine {
 		_, err = io.WriteString(s.out, s.text)
