@@ -3,12 +3,14 @@ package pipeline_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -39,17 +41,42 @@ const (
 	saved        crashPoint = "after the checkpoint's write"
 )
 
-// settings of a child process: a pipeline from a server into a file, with a checkpoint in a file.
+// settings of a pipeline under test, with a checkpoint in a file.
 type settings struct {
 	Address, User, Password string
 	Tables                  string // pattern
-	Events, Checkpoint      string // paths
+	Publish                 publish.Options
+	Checkpoint              string // path
 	Start                   string
 	Crash                   crashPoint
 	Countdown               int // the crash comes at this pass of the point
+	// Halting makes the sink confirm out of order, and fail for a while again and again.
+	Halting bool
+
+	to destination
 }
 
-// start runs a child with the settings.
+// newSettings are for a pipeline from the start "latest" into a file.
+func newSettings(t *testing.T, s *testenv.Server, tables string) settings {
+	dir := t.TempDir()
+	return settings{
+		Address: s.Addr, User: s.RootUser, Password: s.RootPassword, Tables: tables, Checkpoint: dir + "/checkpoint", Start: "latest",
+	}.into(&fileDestination{path: dir + "/events.jsonl"})
+}
+
+// into gives the pipeline another destination.
+func (s settings) into(d destination) settings {
+	s.to, s.Publish = d, d.options()
+	return s
+}
+
+// events are what was published so far.
+func (s settings) events(t *testing.T) []event {
+	t.Helper()
+	return slices.Concat(s.to.read(t)...)
+}
+
+// start runs a child process with the settings.
 func (s settings) start(t *testing.T) *exec.Cmd {
 	t.Helper()
 	text, err := json.Marshal(s)
@@ -70,49 +97,42 @@ func (s settings) start(t *testing.T) *exec.Cmd {
 	return cmd
 }
 
-func newSettings(t *testing.T, s *testenv.Server, tables string) settings {
-	dir := t.TempDir()
-	return settings{
-		Address: s.Addr, User: s.RootUser, Password: s.RootPassword, Tables: tables,
-		Events: dir + "/events.jsonl", Checkpoint: dir + "/checkpoint", Start: "latest",
-	}
-}
+// wrapper puts what a test needs around sink and store.
+type wrapper func(publish.Sink, checkpoint.Store) (publish.Sink, checkpoint.Store)
 
-// open makes the pipeline.
-func (s settings) open(logger *slog.Logger, wrap func(publish.Sink, checkpoint.Store) (publish.Sink, checkpoint.Store)) (*pipeline.Pipeline, func() error, error) {
+// open makes the pipeline, and says how to close what it uses.
+func (s settings) open(logger *slog.Logger, wrap wrapper) (*pipeline.Pipeline, func() error, error) {
 	mapper, err := mapping.New(mapping.Options{Name: "test", Tables: []mapping.TableRule{{Table: s.Tables}}})
 	if err != nil {
 		return nil, nil, err
 	}
-	file, err := publish.OpenFile(publish.FileOptions{Path: s.Events}, logger)
+	sink, err := publish.Open(context.Background(), s.Publish, publish.Deps{Logger: logger})
 	if err != nil {
 		return nil, nil, err
 	}
-	opened, err := checkpoint.OpenFile(s.Checkpoint, "test")
+	file, err := checkpoint.OpenFile(s.Checkpoint, "test")
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, errors.Join(err, sink.Close())
 	}
+	closeAll := func() error { return errors.Join(sink.Close(), file.Close()) }
 	start, err := canal.ParseStart(s.Start)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, errors.Join(err, closeAll())
 	}
-	var sink publish.Sink = file
-	var store checkpoint.Store = opened
+	wrapped, store := sink, checkpoint.Store(file)
+	if s.Halting {
+		wrapped = &haltingSink{Sink: wrapped}
+	}
 	if wrap != nil {
-		sink, store = wrap(sink, store)
+		wrapped, store = wrap(wrapped, store)
 	}
 	p := pipeline.New(pipeline.Options{
 		Name:   "test",
 		Source: canal.SourceOptions{Connect: canal.ConnectOptions{Address: s.Address, User: s.User, Password: s.Password}, Heartbeat: time.Second},
-		Start:  start, Mapper: mapper, Store: store, Sink: publish.WithRetry(sink, publish.RetryOptions{Logger: logger}),
+		Start:  start, Mapper: mapper, Store: store, Sink: publish.WithRetry(wrapped, publish.RetryOptions{Initial: 20 * time.Millisecond, Max: time.Second, Logger: logger}),
 		SaveInterval: 20 * time.Millisecond, Logger: logger,
 	})
-	return p, func() error {
-		if err := file.Close(); err != nil {
-			return err
-		}
-		return opened.Close()
-	}, nil
+	return p, closeAll, nil
 }
 
 // child is the life of a child process.
@@ -126,12 +146,9 @@ func child() int {
 	defer stop()
 	crash := &crasher{point: s.Crash}
 	crash.countdown.Store(int64(s.Countdown))
-	p, closeAll, err := s.open(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})), crash.wrap)
+	p, closeAll, err := s.open(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})), crash.wrap)
 	if err == nil {
-		err = p.Run(ctx)
-	}
-	if err == nil {
-		err = closeAll()
+		err = errors.Join(p.Run(ctx), closeAll())
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

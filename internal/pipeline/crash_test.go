@@ -11,9 +11,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/binlogd/binlogd/canal"
 	"github.com/binlogd/binlogd/checkpoint"
 	"github.com/binlogd/binlogd/internal/testenv"
 )
+
+// patience is how long a test waits for what must come.
+const patience = 2 * time.Minute
 
 // finish runs a child that does not crash until the checkpoint holds all that the server has executed, and ends it in order.
 func finish(t *testing.T, server *testenv.Server, s settings) {
@@ -25,41 +29,48 @@ func finish(t *testing.T, server *testenv.Server, s settings) {
 	require.NoError(t, cmd.Wait())
 }
 
-// awaitCaughtUp waits until the checkpoint covers the server's executed set.
+// awaitCaughtUp waits until the checkpoint covers all that the server has in its binlog now.
 func awaitCaughtUp(t *testing.T, server *testenv.Server, path string) {
 	t.Helper()
-	want := server.GTIDExecuted(t)
-	require.Eventually(t, func() bool {
+	gtids := server.GTIDExecuted(t)
+	file, offset := server.BinlogPosition(t)
+	require.Eventuallyf(t, func() bool {
 		record, err := checkpoint.ReadFile(path)
 		if err != nil {
 			return false
 		}
-		executed := record.Position.GTIDs
-		set, err := parseSet(executed.Flavor(), want)
-		return err == nil && executed.ContainsSet(set)
-	}, 90*time.Second, 20*time.Millisecond, "the checkpoint does not reach %s", want)
+		return covers(t, record.Position, gtids, file, offset)
+	}, patience, 20*time.Millisecond, "the checkpoint does not reach %s, %s:%d", gtids, file, offset)
+}
+
+// covers reports whether a position is behind a GTID set, or where it has none, behind file and offset.
+func covers(t *testing.T, p canal.Position, gtids, file string, offset uint64) bool {
+	t.Helper()
+	if p.GTIDs == nil {
+		return p.File > file || p.File == file && p.Offset >= offset
+	}
+	set, err := canal.ParseGTIDSet(p.GTIDs.Flavor(), gtids)
+	require.NoError(t, err)
+	return p.GTIDs.ContainsSet(set)
 }
 
 func TestKilledAtEachPoint(t *testing.T) {
 	const rounds = 6
 	for _, point := range []crashPoint{inside, published, acknowledged, saving, saved} {
 		t.Run(string(point), func(t *testing.T) {
+			t.Parallel()
 			server := testenv.MySQL(t)
-			db := server.Database(t)
-			server.Exec(t, "USE "+db, modelSchema)
-			s := newSettings(t, server, db+".*")
+			l := newLoad(t, server)
+			s := newSettings(t, server, l.db+".*")
 			finish(t, server, s) // the checkpoint is there before the first write
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			wait := writeLoad(ctx, t, server, db, 2, 2*time.Millisecond)
-			for range rounds {
-				s.Crash, s.Countdown = point, rand.IntN(20)
-				expectKilled(t, s.start(t))
-			}
-			cancel()
-			wait()
+			l.during(t, func() {
+				for range rounds {
+					s.Crash, s.Countdown = point, rand.IntN(20)
+					expectKilled(t, s.start(t))
+				}
+			})
 			finish(t, server, s)
-			found := verify(t, server, db, readEvents(t, s.Events))
+			found := l.verify(t, s.to.read(t))
 			t.Logf("%+v", found)
 			if point == published || point == acknowledged {
 				require.NotZero(t, found.repeats, "the crash came after events were published and before the checkpoint knew")
@@ -78,25 +89,106 @@ func expectKilled(t *testing.T, cmd *exec.Cmd) {
 
 // TestKilledAtRandom kills the process 200 times at any moment while the database is written to.
 func TestKilledAtRandom(t *testing.T) {
-	const kills = 200
+	t.Parallel()
 	server := testenv.MySQL(t)
-	db := server.Database(t)
-	server.Exec(t, "USE "+db, modelSchema)
-	s := newSettings(t, server, db+".*")
-	finish(t, server, s)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	wait := writeLoad(ctx, t, server, db, 2, 5*time.Millisecond)
-	for range kills {
-		cmd := s.start(t)
-		time.Sleep(rand.N(600 * time.Millisecond))
-		require.NoError(t, cmd.Process.Kill())
-		expectKilled(t, cmd)
+	killAtRandom(t, newLoad(t, server), 200, nil)
+}
+
+// TestKilledAtRandomIntoBrokers does the same with the sinks that answer over a network.
+func TestKilledAtRandomIntoBrokers(t *testing.T) {
+	t.Parallel()
+	server := testenv.MySQL(t)
+	for name, to := range map[string]func(db string) destination{
+		"kafka": func(db string) destination {
+			return &kafkaDestination{cluster: testenv.Kafka(t), topics: topicsOf(db)}
+		},
+		"redis": func(db string) destination {
+			return &redisDestination{server: testenv.Redis(t), streams: topicsOf(db)}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLoad(t, server)
+			killAtRandom(t, l, 25, to(l.db))
+		})
 	}
+}
+
+// TestKilledAtRandomOnMariaDB does the same with MariaDB's GTIDs.
+func TestKilledAtRandomOnMariaDB(t *testing.T) {
+	t.Parallel()
+	for name, start := range map[string]func(testing.TB) *testenv.Server{"10.11": testenv.MariaDB, "11.8": testenv.MariaDB118} {
+		t.Run(name, func(t *testing.T) { killAtRandom(t, newLoad(t, start(t)), 25, nil) })
+	}
+}
+
+// TestKilledAtRandomInCompressedTransactions does the same with binlog_transaction_compression.
+func TestKilledAtRandomInCompressedTransactions(t *testing.T) {
+	t.Parallel()
+	l := newLoad(t, testenv.MySQL(t))
+	l.session = "SET SESSION binlog_transaction_compression = ON"
+	killAtRandom(t, l, 25, nil)
+}
+
+// TestKilledAtRandomWithoutGTIDs does the same by file and offset, while the server goes from file to file.
+func TestKilledAtRandomWithoutGTIDs(t *testing.T) {
+	t.Parallel()
+	server := testenv.StartMySQL(t, testenv.Options{Args: []string{"--gtid-mode=OFF", "--enforce-gtid-consistency=OFF"}})
+	l := newLoad(t, server)
+	ctx, cancel := context.WithCancel(t.Context())
+	rotated := make(chan struct{})
+	go func() {
+		defer close(rotated)
+		for ctx.Err() == nil {
+			_, _ = server.DB().ExecContext(ctx, "FLUSH BINARY LOGS")
+			time.Sleep(150 * time.Millisecond)
+		}
+	}()
+	killAtRandom(t, l, 25, nil)
 	cancel()
-	wait()
-	finish(t, server, s)
-	found := verify(t, server, db, readEvents(t, s.Events))
-	t.Logf("%d kills: %+v", kills, found)
-	require.NotZero(t, found.distinct)
+	<-rotated
+	require.Greater(t, len(server.BinlogFiles(t)), 10)
+}
+
+// killAtRandom kills a child at any moment of its life, again and again under load, and verifies what came out: into a file, unless
+// another destination is given.
+func killAtRandom(t *testing.T, l load, kills int, to destination) {
+	t.Helper()
+	s := newSettings(t, l.server, l.db+".*")
+	if to != nil {
+		s = s.into(to)
+	}
+	began := time.Now()
+	finish(t, l.server, s)
+	life := min(max(2*time.Since(began), 400*time.Millisecond), 1200*time.Millisecond) // on a busy machine all takes longer
+	l.during(t, func() {
+		for range kills {
+			cmd := s.start(t)
+			time.Sleep(rand.N(life))
+			require.NoError(t, cmd.Process.Kill())
+			expectKilled(t, cmd)
+		}
+	})
+	finish(t, l.server, s)
+	t.Logf("%d kills: %+v", kills, l.verify(t, s.to.read(t)))
+}
+
+// TestKilledWhileTheSinkHalts kills it while the sink confirms out of order and fails for a while again and again.
+func TestKilledWhileTheSinkHalts(t *testing.T) {
+	t.Parallel()
+	l := newLoad(t, testenv.MySQL(t))
+	s := newSettings(t, l.server, l.db+".*")
+	s.Halting = true
+	finish(t, l.server, s)
+	l.during(t, func() {
+		for range 20 {
+			cmd := s.start(t)
+			time.Sleep(rand.N(time.Second))
+			require.NoError(t, cmd.Process.Kill())
+			expectKilled(t, cmd)
+		}
+	})
+	finish(t, l.server, s)
+	found := l.verify(t, lanes(s.events(t)))
+	t.Logf("%+v", found)
+	require.NotZero(t, found.repeats)
 }
