@@ -26,6 +26,9 @@ const (
 	// expansion is by how much rows are taken to grow when they become events, until it is known.
 	expansion = 3
 
+	// maxRefusals in a row are taken for passing ones.
+	maxRefusals = 5
+
 	backoffInitial = 100 * time.Millisecond
 	backoffMax     = 10 * time.Second
 )
@@ -230,14 +233,21 @@ func signal(c chan struct{}) {
 // read connects again and again until the source is closed or cannot go on.
 func (s *Source) read(mayChooseID bool) error {
 	delay := time.Duration(0)
+	refusals := 0
 	for {
 		before := s.cutter.place
 		err := s.connection()
 		if s.ctx.Err() != nil {
 			return s.ctx.Err()
 		}
+		if s.cutter.place != before {
+			delay, refusals = 0, 0
+		}
 		var collision *collisionError
+		var refused *refusedError
 		switch {
+		case errors.As(err, &refused) && refusals < maxRefusals:
+			refusals++ // the checks before each connection find what is really purged
 		case errors.As(err, &collision) && mayChooseID:
 			s.opts.Logger.Warn("another replica joined the server with our server id: choosing another", "server_id", s.opts.ServerID)
 			id, chooseErr := chooseServerID(s.ctx, s.opts.Connect)
@@ -251,9 +261,6 @@ func (s *Source) read(mayChooseID bool) error {
 			}
 		case endsTheRun(err) && !nameNotFound(err):
 			return err
-		}
-		if s.cutter.place != before {
-			delay = 0
 		}
 		s.lost(err, delay)
 		if !sleep(s.ctx, delay/2+rand.N(delay/2+1)) { //nolint:gosec // jitter

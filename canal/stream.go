@@ -227,8 +227,14 @@ func explainStream(err error) error {
 	if strings.Contains(refusal.Message, errReplicaSameID) {
 		return &collisionError{err}
 	}
-	return &SourceError{Err: fmt.Errorf("read the binlog: %w", err), Remedy: waysOut}
+	return &refusedError{&SourceError{Err: fmt.Errorf("read the binlog: %w", err), Remedy: waysOut}}
 }
+
+// refusedError: the server says that it cannot give the binlog from the place asked for. Under load MySQL says so at times of binlogs
+// that are there (it takes a file that it could not open at once for one that is gone), so once is not enough to end the run.
+type refusedError struct{ *SourceError }
+
+func (e *refusedError) Unwrap() error { return e.SourceError }
 
 // waysOut from a checkpoint that the server cannot serve.
 const waysOut = "restore the missing binlogs, or point source.address at a server that still has them, or publish the tables anew and begin with a new checkpoint (source.start: latest and another checkpoint.path)"
