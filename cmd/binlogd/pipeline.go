@@ -25,6 +25,8 @@ func (a *app) publish(ctx context.Context, cfg *config, record *checkpoint.Recor
 	if err != nil {
 		return cfg.located(err)
 	}
+	catalog := canal.NewCatalog(cfg.Source.Connect)
+	defer func() { _ = catalog.Close() }() // it only reads
 	watch := &sinkWatch{}
 	p := pipeline.New(pipeline.Options{
 		Name: cfg.Name,
@@ -32,7 +34,7 @@ func (a *app) publish(ctx context.Context, cfg *config, record *checkpoint.Recor
 			Connect: cfg.Source.ConnectOptions, ServerID: cfg.Source.ServerID,
 			Heartbeat: cfg.Source.Heartbeat, MaxInFlight: int64(cfg.Limits.InFlight),
 		},
-		Start: start, Mapper: mapper,
+		Start: start, Mapper: mapper, Schemas: catalog,
 		Sink:  publish.WithRetry(sink, publish.RetryOptions{Logger: a.logger, OnRetry: watch.failed, OnRecovered: watch.recovered}),
 		Store: store, SaveInterval: cfg.Checkpoint.Interval, Workers: cfg.Limits.Workers, Logger: a.logger,
 	})
@@ -42,6 +44,9 @@ func (a *app) publish(ctx context.Context, cfg *config, record *checkpoint.Recor
 		return err
 	}
 
+	if address := server.Address(); address != "" {
+		a.logger.Info("admin server", "address", address)
+	}
 	// They report until the pipeline has drained, not only until it is told to stop.
 	reporting, stopReporting := context.WithCancel(context.WithoutCancel(ctx))
 	var reporters sync.WaitGroup
