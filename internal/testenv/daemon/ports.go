@@ -36,6 +36,14 @@ func ReservePort() (port int, release func(), err error) {
 	return 0, nil, errors.New("reserve a port: no free one found between 20000 and 31999 in 1000 tries")
 }
 
+// CheckPort returns an error when another program has the TCP port of 127.0.0.1.
+func CheckPort(port int) error {
+	if !free(port) {
+		return fmt.Errorf("port %d of 127.0.0.1 is in use by another program; stop that first", port)
+	}
+	return nil
+}
+
 func free(port int) bool {
 	l, err := net.ListenTCP("tcp4", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port})
 	if err != nil {

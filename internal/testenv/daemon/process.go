@@ -115,6 +115,11 @@ func (p *Process) awaitReady(ctx context.Context) error {
 		attempt, cancel := context.WithTimeout(ctx, 2*time.Second)
 		err := p.spec.Ready(attempt)
 		cancel()
+		select {
+		case <-p.exited: // whatever answered there was not this server
+			return errors.New("it exited: " + p.cmd.ProcessState.String())
+		default:
+		}
 		if err == nil {
 			return nil
 		}
@@ -122,8 +127,6 @@ func (p *Process) awaitReady(ctx context.Context) error {
 			last = err
 		}
 		select {
-		case <-p.exited:
-			return errors.New("it exited: " + p.cmd.ProcessState.String())
 		case <-ctx.Done():
 			return fmt.Errorf("%w: %w", context.Cause(ctx), last)
 		case <-time.After(30 * time.Millisecond):
