@@ -2,6 +2,7 @@ package publish
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"sync"
@@ -107,5 +108,8 @@ type trackedConn struct {
 
 func (t *trackedConn) Close() error {
 	t.from.remove(t.breaker)
-	return t.Conn.Close()
+	if err := t.Conn.Close(); !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil // it was broken off before
 }

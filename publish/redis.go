@@ -15,8 +15,8 @@ import (
 
 // Redis publishes into Redis Streams: the stream is the topic, the fields are id, type,
 // key and event (the payload), and one h:NAME for each header. Durable means executed by
-// the server; whether that survives the loss of its power is up to its appendfsync
-// setting, and of the server itself up to its replication.
+// the server. That survives a crash of the server only where its appendfsync is always;
+// with everysec, its default, the last second or two may be gone although acknowledged.
 //
 // Events travel in transactions (MULTI … EXEC) of bounded size. Without them, a server
 // that refuses one entry for a moment, for lack of memory say, would take the entries

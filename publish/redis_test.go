@@ -19,18 +19,21 @@ import (
 )
 
 func TestRedis(t *testing.T) {
-	for name, stop := range map[string]func(*testenv.RedisServer, testing.TB){
-		"stopped": func(s *testenv.RedisServer, t testing.TB) { s.Stop(t) },
-		"killed":  func(s *testenv.RedisServer, _ testing.TB) { s.Kill() },
-	} {
-		t.Run(name, func(t *testing.T) {
-			server := testenv.StartRedis(t, testenv.RedisOptions{})
-			h := redisHarness(server)
-			h.Break = func(t testing.TB) { stop(server, t) }
-			h.Mend = func(t testing.TB) { server.Start(t) }
-			publishtest.Run(t, h)
-		})
-	}
+	server := testenv.StartRedis(t, testenv.RedisOptions{})
+	h := redisHarness(server)
+	h.Break = func(t testing.TB) { server.Stop(t) }
+	h.Mend = func(t testing.TB) { server.Start(t) }
+	publishtest.Run(t, h)
+}
+
+// What Redis acknowledged survives its being killed only with appendfsync always: with
+// everysec it puts off writing to its file while an earlier fsync is under way.
+func TestRedisKilled(t *testing.T) {
+	server := testenv.StartRedis(t, testenv.RedisOptions{Args: []string{"--appendfsync", "always"}})
+	h := redisHarness(server)
+	h.Break = func(testing.TB) { server.Kill() }
+	h.Mend = func(t testing.TB) { server.Start(t) }
+	publishtest.RunFaults(t, h)
 }
 
 func redisHarness(server *testenv.RedisServer) publishtest.Harness {
@@ -85,7 +88,7 @@ func TestRedisConnectionCut(t *testing.T) {
 	server := testenv.StartRedis(t, testenv.RedisOptions{})
 	sink, topic := openRedis(t, publish.RedisOptions{Address: server.Addr}), freshTopic(t)
 	closeAfter(t, sink)
-	events := publishtest.Events([]string{topic}, 20, 60_000, 300)
+	events := publishtest.Events([]string{topic}, 20, 30_000, 300)
 	retries := 0
 	retrying := publish.WithRetry(sink, publish.RetryOptions{Initial: time.Millisecond, OnRetry: func(error, int, time.Duration) { retries++ }})
 	stop, stopped := make(chan struct{}), make(chan struct{})
@@ -95,13 +98,13 @@ func TestRedisConnectionCut(t *testing.T) {
 			select {
 			case <-stop:
 				return
-			case <-time.After(7 * time.Millisecond):
+			case <-time.After(20 * time.Millisecond):
 				server.Client().ClientKillByFilter(t.Context(), "TYPE", "normal", "SKIPME", "yes")
 			}
 		}
 	}()
-	for from := 0; from < len(events); from += 5000 {
-		require.NoError(t, retrying.Publish(t.Context(), publish.NewBatch(events[from:from+5000])))
+	for from := 0; from < len(events); from += 3000 {
+		require.NoError(t, retrying.Publish(t.Context(), publish.NewBatch(events[from:from+3000])))
 	}
 	close(stop)
 	<-stopped
@@ -179,7 +182,7 @@ func TestRedisRights(t *testing.T) {
 			for _, want := range c.want {
 				require.ErrorContains(t, err, want)
 			}
-			require.NotContains(t, err.Error(), "wrong;")
+			require.NotContains(t, err.Error(), c.options.Password)
 		})
 	}
 

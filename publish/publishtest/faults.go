@@ -69,7 +69,7 @@ func testAwayCancel(t *testing.T, h Harness) {
 // testBreak takes the server away several times while batches are being published.
 func testBreak(t *testing.T, h Harness) {
 	sink, topics := h.open(t), []string{h.Topic(t), h.Topic(t)}
-	events := Events(topics, 50, 60_000, 300)
+	events := Events(topics, 50, 25_000, 300)
 	var retries atomic.Int64
 	retrying := publish.WithRetry(sink, publish.RetryOptions{Max: 500 * time.Millisecond, OnRetry: func(error, int, time.Duration) { retries.Add(1) }})
 
@@ -78,8 +78,8 @@ func testBreak(t *testing.T, h Harness) {
 	progress := make(chan int, 1)
 	done := make(chan error, 1)
 	go func() {
-		for from := 1000; from < len(events); from += 1000 {
-			b := publish.NewBatch(events[from : from+1000])
+		for from := 1000; from < len(events); from += 500 {
+			b := publish.NewBatch(events[from : from+500])
 			if err := retrying.Publish(t.Context(), b); err != nil {
 				done <- err
 				return

@@ -19,7 +19,8 @@ type Harness struct {
 	// Read returns everything that was published to a topic, oldest first as far as the
 	// sink keeps an order, which is at least the order of events with equal keys.
 	Read func(t testing.TB, topic string) []Got
-	// Refused returns an event for topic that the sink refuses for good.
+	// Refused returns an event that the sink refuses for good, for topic unless it is the
+	// topic that is refused.
 	Refused func(t testing.TB, topic string) mapping.Event
 	// Break takes the server away, in the middle of what it does; Mend brings it back.
 	// Both are nil for a sink without a server.
@@ -57,9 +58,13 @@ func Run(t *testing.T, h Harness) {
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, h) })
 	}
-	if h.Break == nil {
-		return
+	if h.Break != nil {
+		RunFaults(t, h)
 	}
+}
+
+// RunFaults checks what a sink owes while its server goes away and comes back.
+func RunFaults(t *testing.T, h Harness) {
 	for _, test := range []struct {
 		name string
 		run  func(*testing.T, Harness)

@@ -168,9 +168,9 @@ func testCancelled(t *testing.T, h Harness) {
 // batch under another context.
 func testCancel(t *testing.T, h Harness) {
 	sink := h.open(t)
-	for _, after := range []time.Duration{0, time.Millisecond, 10 * time.Millisecond, 50 * time.Millisecond, 200 * time.Millisecond} {
+	for _, after := range []time.Duration{0, time.Millisecond, 5 * time.Millisecond, 25 * time.Millisecond} {
 		topic := h.Topic(t)
-		events := Events([]string{topic}, 50, 30_000, 300)
+		events := Events([]string{topic}, 50, 10_000, 300)
 		b := publish.NewBatch(events)
 		ctx, cancel := context.WithCancel(t.Context())
 		timer := time.AfterFunc(after, cancel)
@@ -208,7 +208,7 @@ func checkConfirmed(t *testing.T, b *publish.Batch, got []Got) {
 func testRefused(t *testing.T, h Harness) {
 	sink, topic, other := h.open(t), h.Topic(t), h.Topic(t)
 	refused := h.Refused(t, topic)
-	before, after := Event(topic, string(refused.Key), 1, 0), Event(topic, string(refused.Key), 3, 0)
+	before, after := Event(topic, string(refused.Key), 1, 0), Event(refused.Topic, string(refused.Key), 3, 0)
 	mustPublish(t, sink, []mapping.Event{Event(other, "x", 0, 0)})
 	events := []mapping.Event{before, refused, after}
 	b := publish.NewBatch(events)
