@@ -64,43 +64,53 @@ func classify(text string) statementKind {
 }
 
 // names gives every table that a statement may touch, as pairs of database and table: each identifier, or
-// pair of them joined by a dot, that could be one. It errs on the side of too many.
+// pair of them joined by a dot, that could be one. It errs on the side of too many, and ends when each returns true, which
+// it reports.
 func names(q query, each func(database, table string) bool) bool {
 	words := newTokens(string(q.text), q.ansiQuotes)
-	previous, dot := "", false
-	for {
-		word := words.next()
-		if word == "" {
-			return false
-		}
-		switch {
-		case word == ".":
-			dot = true
-			continue
-		case !words.identifier:
-		case dot && previous != "":
-			if each(previous, word) {
+	loads := false // between LOAD and INFILE stand no names
+	word := words.next()
+	for word != "" {
+		identifier, plain := words.identifier, !words.quotes
+		next := words.next()
+		switch upper := strings.ToUpper(word); {
+		case !identifier:
+		case next == ".":
+			if table := words.next(); words.identifier && each(word, table) {
 				return true
 			}
-		default:
-			if each(string(q.database), word) {
-				return true
-			}
+			next = words.next()
+		case plain && reserved[upper]:
+			loads = upper == "LOAD" || loads && upper != "INFILE"
+		case !loads && each(string(q.database), word):
+			return true
 		}
-		previous, dot = "", false
-		if words.identifier {
-			previous = word
-		}
+		word = next
 	}
+	return false
 }
+
+// reserved are the words of statements that change rows which MySQL and MariaDB both reserve: without quotes, and
+// without a database before them, they are never a table.
+var reserved = func() map[string]bool {
+	words := make(map[string]bool)
+	for word := range strings.FieldsSeq(`ALL AND AS ASC BETWEEN BY CALL CASE CROSS DEFAULT DELAYED DELETE DESC DISTINCT DISTINCTROW
+		DIV ELSE ENCLOSED ESCAPED EXISTS FALSE FOR FORCE FROM GROUP HAVING HIGH_PRIORITY IF IGNORE IN INDEX INFILE INNER INSERT
+		INTERVAL INTO IS JOIN KEY LEFT LIKE LIMIT LINES LOAD LOW_PRIORITY MATCH MOD NATURAL NOT NULL ON OPTIONALLY OR ORDER OUTER
+		PARTITION REGEXP REPLACE RIGHT RLIKE SELECT SET STARTING STRAIGHT_JOIN TABLE TERMINATED THEN TRUE UNION UPDATE USE USING
+		VALUES WHEN WHERE WITH XOR`) {
+		words[word] = true
+	}
+	return words
+}()
 
 // tokens splits SQL into words, quoted names without their quotes, and single characters; strings, numbers and
 // comments are passed over, the text inside version comments (/*!50000 … */) is not.
 type tokens struct {
 	text       string
 	ansiQuotes bool
-	// identifier: the token given last could be a name.
-	identifier bool
+	// identifier: the token given last could be a name; quotes: it stood in quotes.
+	identifier, quotes bool
 }
 
 func newTokens(text string, ansiQuotes bool) *tokens {
@@ -109,7 +119,7 @@ func newTokens(text string, ansiQuotes bool) *tokens {
 
 // next gives the next token, empty at the end.
 func (t *tokens) next() string {
-	t.identifier = false
+	t.identifier, t.quotes = false, false
 	for t.text != "" {
 		c := t.text[0]
 		switch {
@@ -126,7 +136,7 @@ func (t *tokens) next() string {
 		case c == '\'' || c == '"' && !t.ansiQuotes:
 			t.quoted(c, true)
 		case c == '`' || c == '"':
-			t.identifier = true
+			t.identifier, t.quotes = true, true
 			return t.quoted(c, false)
 		case isWordByte(c):
 			return t.word()
