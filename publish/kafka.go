@@ -101,7 +101,7 @@ func (k *Kafka) publish(ctx context.Context, b *Batch) error {
 				return err
 			}
 		}
-		err, quick := k.deliver(ctx, b)
+		quick, err := k.deliver(ctx, b)
 		if err == nil {
 			k.batch = nil
 			return nil

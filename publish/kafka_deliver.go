@@ -67,11 +67,11 @@ func (f *kafkaFailures) add(err error, quick bool) {
 
 // deliver sends what is assigned and not confirmed, and returns when every request is
 // answered. quick says that another attempt at once is worth it.
-func (k *Kafka) deliver(ctx context.Context, b *Batch) (err error, quick bool) {
+func (k *Kafka) deliver(ctx context.Context, b *Batch) (quick bool, err error) {
 	var failures kafkaFailures
 	lanes, err := k.lanes(&failures)
 	if err != nil {
-		return err, false
+		return false, err
 	}
 	if need := len(lanes) * kafkaMaxInFlight; cap(k.answers) < need {
 		k.answers = make(chan kafkaAnswer, need)
@@ -91,13 +91,13 @@ func (k *Kafka) deliver(ctx context.Context, b *Batch) (err error, quick bool) {
 	}
 	switch {
 	case failures.permanent != nil:
-		return failures.permanent, false
+		return false, failures.permanent
 	case failures.retryable != nil:
-		return failures.retryable, !failures.lasting
+		return !failures.lasting, failures.retryable
 	case ctx.Err() != nil:
-		return context.Cause(ctx), false
+		return false, context.Cause(ctx)
 	}
-	return nil, false
+	return false, nil
 }
 
 // lanes groups the partitions that have something to send by their leaders.
