@@ -102,8 +102,10 @@ func Kafka(kafka fetch.Kafka, node KafkaNode, count int) Spec {
 	if count > 1 {
 		heap = "-Xmx512m"
 	}
-	words := kafka.Command([]string{heap, "-XX:+UseG1GC", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
-		"-Dorg.slf4j.simpleLogger.showDateTime=true", "-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS"},
+	words := kafka.Command([]string{
+		heap, "-XX:+UseG1GC", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+		"-Dorg.slf4j.simpleLogger.showDateTime=true", "-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS",
+	},
 		"kafka.Kafka", filepath.Join(node.Dir, "server.properties"))
 	return Spec{
 		Name:       fmt.Sprintf("kafka node %d on port %d", node.ID, node.Port),

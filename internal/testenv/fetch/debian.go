@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -104,8 +105,8 @@ func download(ctx context.Context, folder, suite string, packages []string) (arc
 	if err := command(ctx, append(apt, "update")...); err != nil {
 		return nil, err
 	}
-	install := append(apt, "install", "--yes", "--download-only")
-	if err := command(ctx, append(install, packages...)...); err != nil {
+	install := slices.Concat(apt, []string{"install", "--yes", "--download-only"}, packages)
+	if err := command(ctx, install...); err != nil {
 		return nil, err
 	}
 	return filepath.Glob(filepath.Join(folder, "cache/archives/*.deb"))
@@ -120,11 +121,14 @@ func debianMirror() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	more, err := filepath.Glob("/etc/apt/sources.list.d/*")
-	if err != nil {
-		return "", err
+	files = append(files, "/etc/apt/sources.list")
+	for _, pattern := range []string{"*.sources", "*.list"} {
+		more, err := filepath.Glob("/etc/apt/sources.list.d/" + pattern)
+		if err != nil {
+			return "", err
+		}
+		files = append(files, more...)
 	}
-	files = append(append(files, "/etc/apt/sources.list"), more...)
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {

@@ -2,7 +2,6 @@ package fetch
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -95,40 +94,3 @@ const kafkaPOM = `<project xmlns="http://maven.apache.org/POM/4.0.0">
   </dependencies>
 </project>
 `
-
-// aptInstall installs a package of the machine's own distribution unless program is
-// there already. It needs root, by sudo where the caller is somebody else.
-func aptInstall(ctx context.Context, program, pkg string) error {
-	if _, err := exec.LookPath(program); err == nil {
-		return nil
-	}
-	cache, err := CacheDir()
-	if err != nil {
-		return err
-	}
-	unlock, err := Lock(ctx, filepath.Join(cache, "apt-install.lock"))
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	if _, err := exec.LookPath(program); err == nil { // another process was faster
-		return nil
-	}
-	var asRoot []string
-	if os.Geteuid() != 0 {
-		if _, err := exec.LookPath("sudo"); err != nil {
-			return errors.New("install " + pkg + ": neither root nor sudo at hand; install that package by hand")
-		}
-		asRoot = []string{"sudo", "--non-interactive"}
-	}
-	asRoot = append(asRoot, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq",
-		"-o", "Acquire::Retries=3", "-o", "DPkg::Lock::Timeout=300")
-	progress("install %s with apt-get …", pkg)
-	if err := command(ctx, append(asRoot, "update")...); err != nil {
-		return fmt.Errorf("install %s: %w", pkg, err)
-	}
-	if err := command(ctx, append(asRoot, "install", "--yes", "--no-install-recommends", pkg)...); err != nil {
-		return fmt.Errorf("install %s: %w", pkg, err)
-	}
-	return nil
-}

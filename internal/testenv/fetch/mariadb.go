@@ -60,7 +60,8 @@ func mariadbSystemTables(share string) (string, error) {
 	if !exists(filepath.Join(share, prefix+"system_tables.sql")) {
 		prefix = "mysql_" // before 11
 	}
-	script := "CREATE DATABASE mysql;\nUSE mysql;\nSET @auth_root_socket=NULL;\n"
+	var script strings.Builder
+	script.WriteString("CREATE DATABASE mysql;\nUSE mysql;\nSET @auth_root_socket=NULL;\n")
 	for _, name := range []string{
 		prefix + "system_tables.sql", prefix + "performance_tables.sql", prefix + "system_tables_data.sql",
 		"fill_help_tables.sql", "maria_add_gis_sp_bootstrap.sql", prefix + "sys_schema.sql",
@@ -69,11 +70,14 @@ func mariadbSystemTables(share string) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("read the system tables' definitions: %w", err)
 		}
-		script += string(text) + "\n"
+		script.Write(text)
+		script.WriteString("\n")
 	}
 	// The accounts without a password that it comes with go before they shadow root@'%'.
-	return script + "DELETE FROM global_priv WHERE User = '' OR Host NOT IN ('localhost', '');\n" +
-		"FLUSH PRIVILEGES;\nGRANT ALL ON *.* TO root@'%' IDENTIFIED BY '" + RootPassword + "' WITH GRANT OPTION;\n", nil
+	script.WriteString("DELETE FROM global_priv WHERE User = '' OR Host NOT IN ('localhost', '');\n" +
+		"FLUSH PRIVILEGES;\n" +
+		"GRANT ALL ON *.* TO root@'%' IDENTIFIED BY '" + RootPassword + "' WITH GRANT OPTION;\n")
+	return script.String(), nil
 }
 
 // folderOf returns the folder of the one file that matches pattern.

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 )
 
-// The password of root@'%' in every data folder that this package initialises.
+// RootPassword is the password of root@'%' in every data folder that this package initialises.
 const RootPassword = "root"
 
 // Database is a database server that can be started: programs, and an initialised

@@ -248,6 +248,7 @@ func fetchSoftware(ctx context.Context, names []string) error {
 		{"mariadb", func(ctx context.Context) error { _, err := fetch.MariaDB1011(ctx); return err }},
 		{"mariadb-11.8", func(ctx context.Context) error { _, err := fetch.MariaDB118(ctx); return err }},
 		{"redis", func(ctx context.Context) error { _, err := fetch.Redis(ctx); return err }},
+		{"c-compiler", fetch.CCompiler},
 		{"kafka", func(ctx context.Context) error { _, err := fetch.KafkaServer(ctx); return err }},
 	}
 	known := 0
@@ -261,7 +262,7 @@ func fetchSoftware(ctx context.Context, names []string) error {
 		}
 	}
 	if known == 0 || known < len(names) {
-		return fmt.Errorf("fetch %v: there are mysql, mariadb, mariadb-11.8, redis and kafka", names)
+		return fmt.Errorf("fetch %v: there are mysql, mariadb, mariadb-11.8, redis, kafka and c-compiler", names)
 	}
 	return nil
 }

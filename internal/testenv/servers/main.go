@@ -22,14 +22,14 @@ const usage = `usage:
   servers status                 say which are running
   servers fetch [NAME…]          get what is needed to run them into the cache folder (all, unless named)
 
-names: mysql mariadb kafka redis, for fetch also mariadb-11.8
+names: mysql mariadb kafka redis, for fetch also mariadb-11.8, and c-compiler for the race detector
 -local uses no containers even where a Docker engine answers
 `
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	err := run(ctx, os.Args[1:], os.Stdout)
+	stop()
 	if errors.Is(err, errUsage) {
 		fmt.Fprint(os.Stderr, usage)
 		os.Exit(2)
