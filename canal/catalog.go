@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -112,6 +113,9 @@ func readSchema(ctx context.Context, conn *client.Conn, database, name string, c
 			Remedy: "the table was probably changed since these rows were written; SET GLOBAL binlog_row_metadata=FULL keeps that from happening again, and source.start with a new checkpoint.path passes over these rows",
 		}
 	}
+	if len(columns) > 0 && columns[0].Name != "" {
+		return nameMariaDBTypes(&Table{Database: database, Name: name, Columns: slices.Clone(columns)}, answer)
+	}
 	if len(answer.rows) == 0 {
 		return nil, refuse("", "the server shows no such table to this account")
 	}
@@ -132,13 +136,10 @@ func readSchema(ctx context.Context, conn *client.Conn, database, name string, c
 			if !typ.fits(&columns[i], c.Charset) {
 				return nil, refuse(c.Name, "it is %s now, the rows have %s in its place", typ.text, columns[i].typeName())
 			}
-			if columns[i].Name != "" && columns[i].Name != c.Name {
-				return nil, refuse(c.Name, "the rows have column %s in its place", columns[i].Name)
-			}
 		}
 	}
 	addSystemVersioning(table, columns)
-	if len(table.Columns) != len(columns) {
+	if hidden := hiddenHashes(columns, len(table.Columns)); len(table.Columns)+hidden != len(columns) {
 		return nil, refuse("", "it has %d columns now, the rows have %d", len(table.Columns), len(columns))
 	}
 	if table.PrimaryKey, err = readPrimaryKey(ctx, conn, table); err != nil {
@@ -163,26 +164,6 @@ func (c *Column) describe(name string, typ *columnType, charset string) {
 	case mysql.MYSQL_TYPE_TIME, mysql.MYSQL_TYPE_DATETIME, mysql.MYSQL_TYPE_TIMESTAMP:
 		// MariaDB's own formats have their digits in the schema only.
 		c.fraction = uint8(typ.arg(0, 0))
-	}
-}
-
-// addSystemVersioning adds the two columns that MariaDB keeps for WITH SYSTEM VERSIONING and
-// does not show, where the rows end with two such columns more.
-func addSystemVersioning(table *Table, columns []Column) {
-	known := len(table.Columns)
-	if len(columns) != known+2 {
-		return
-	}
-	for i, name := range []string{"row_start", "row_end"} {
-		c := columns[known+i]
-		if c.Type != mysql.MYSQL_TYPE_TIMESTAMP2 || c.Meta != 6 || c.Name != "" && c.Name != name {
-			return
-		}
-	}
-	for i, name := range []string{"row_start", "row_end"} {
-		c := columns[known+i]
-		c.Name, c.SourceType, c.Invisible = name, "timestamp(6)", true
-		table.Columns = append(table.Columns, c)
 	}
 }
 

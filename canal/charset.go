@@ -143,7 +143,8 @@ func (cs *charset) appendUTF8(dst, b []byte) (out []byte, invalid int) {
 	}
 	for len(b) > 0 {
 		r, size := cs.wideRune(b)
-		if r == utf8.RuneError {
+		if r < 0 {
+			r = utf8.RuneError
 			invalid++
 		}
 		dst = utf8.AppendRune(dst, r)
@@ -167,7 +168,7 @@ func appendValid(dst, b []byte, ascii bool) (out []byte, invalid int) {
 }
 
 // wideRune reads the first character of a form with units of two or four bytes; a
-// character that is invalid or cut off is utf8.RuneError.
+// character that is invalid or cut off is negative.
 func (cs *charset) wideRune(b []byte) (r rune, size int) {
 	unit := func(i int) rune {
 		if cs.form == formUTF16LE {
@@ -176,12 +177,12 @@ func (cs *charset) wideRune(b []byte) (r rune, size int) {
 		return rune(b[i])<<8 | rune(b[i+1])
 	}
 	if len(b) < 2 {
-		return utf8.RuneError, len(b)
+		return -1, len(b)
 	}
 	switch cs.form { //nolint:exhaustive // the other forms have no units
 	case formUTF32:
 		if len(b) < 4 {
-			return utf8.RuneError, len(b)
+			return -1, len(b)
 		}
 		r, size = unit(0)<<16|unit(2), 4
 	case formUCS2:
@@ -190,15 +191,16 @@ func (cs *charset) wideRune(b []byte) (r rune, size int) {
 		r, size = unit(0), 2
 		if utf16.IsSurrogate(r) {
 			if len(b) < 4 {
-				return utf8.RuneError, len(b)
+				return -1, len(b)
 			}
-			if r = utf16.DecodeRune(r, unit(2)); r != utf8.RuneError {
-				size = 4
+			if r = utf16.DecodeRune(r, unit(2)); r == utf8.RuneError {
+				return -1, 2
 			}
+			size = 4
 		}
 	}
 	if !utf8.ValidRune(r) {
-		r = utf8.RuneError
+		r = -1
 	}
 	return r, size
 }

@@ -1,6 +1,7 @@
 package canal
 
 import (
+	"encoding/binary"
 	"unicode/utf8"
 
 	"golang.org/x/text/encoding"
@@ -145,6 +146,12 @@ func (t *multiByteTable) rune(b []byte) (r rune, size int) {
 
 // gb18030Rune reads a character of four bytes; 0 where it is invalid.
 func gb18030Rune(b []byte) rune {
+	switch binary.BigEndian.Uint32(b) {
+	case 0x8431a437:
+		return utf8.RuneError // the character itself, not a mistake
+	case 0x8135f437:
+		return 0xe7c7 // until 2005; later editions of GB 18030 moved it
+	}
 	var out [8]byte
 	n, _, err := simplifiedchinese.GB18030.NewDecoder().Transform(out[:], b[:4], true)
 	r, size := utf8.DecodeRune(out[:n])

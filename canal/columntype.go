@@ -40,7 +40,7 @@ func parseColumnType(text string) (columnType, error) {
 		}
 	}
 	rest = strings.ToLower(rest)
-	t.unsigned = strings.Contains(rest, "unsigned") || strings.Contains(rest, "zerofill")
+	t.unsigned = t.base == "year" || strings.Contains(rest, "unsigned") || strings.Contains(rest, "zerofill")
 	t.compressed = strings.Contains(rest, "compressed") // varchar(10) /*M!100301 COMPRESSED*/
 	return t, nil
 }

@@ -12,7 +12,8 @@ import (
 type Schemas interface {
 	// Table returns the schema of database.table as it was when the table map was
 	// written. columns has one entry per column of the table map, with Type and
-	// Meta set and, as far as the server sent them, more.
+	// Meta set and, as far as the server sent them, more. Where they have names, all that is
+	// asked for is the SourceType of those that a table map cannot tell apart.
 	Table(ctx context.Context, database, name string, columns []Column) (*Table, error)
 }
 
@@ -150,22 +151,12 @@ func (d *Decoder) resolveColumns(ctx context.Context, t *tableMap, columns []Col
 		return fmt.Errorf("table map of %s: %w", t.key, err)
 	}
 	table := &Table{Database: t.database, Name: t.name, Columns: columns, PrimaryKey: meta.primaryKey}
-	if !meta.named || unsure || flavor == MariaDB && maybeMariaDBType(columns) {
-		if d.opts.Schemas == nil {
-			return &SchemaError{
-				Database: t.database, Table: t.name, Problem: "the server does not send its column names with the rows",
-				Remedy: "SET GLOBAL binlog_row_metadata=FULL",
-			}
-		}
-		if table, err = d.opts.Schemas.Table(ctx, t.database, t.name, columns); err != nil {
+	if flavor == MariaDB && meta.named {
+		hideMariaDBColumns(table)
+	}
+	if !meta.named || unsure || flavor == MariaDB && anyLooksLikeBinary(columns) {
+		if table, err = d.askSchemas(ctx, table, columns, meta.named); err != nil {
 			return err
-		}
-		if len(table.Columns) != len(columns) {
-			return &SchemaError{
-				Database: t.database, Table: t.name,
-				Problem: fmt.Sprintf("%d columns are known, its rows have %d", len(table.Columns), len(columns)),
-				Remedy:  "SET GLOBAL binlog_row_metadata=FULL, so that each row names its columns",
-			}
 		}
 	}
 	for i := range table.Columns {
@@ -179,13 +170,33 @@ func (d *Decoder) resolveColumns(ctx context.Context, t *tableMap, columns []Col
 	return nil
 }
 
-// maybeMariaDBType reports whether a column may be one of the types that MariaDB sends as
-// BINARY: only the schema tells them apart.
-func maybeMariaDBType(columns []Column) bool {
-	for i := range columns {
-		if c := &columns[i]; isFixedBinary(c) && (c.Meta == uuidSize || c.Meta == inet4Size) {
-			return true
+// askSchemas has Schemas complete a table; named: the table map named its columns already.
+func (d *Decoder) askSchemas(ctx context.Context, table *Table, columns []Column, named bool) (*Table, error) {
+	const remedy = "SET GLOBAL binlog_row_metadata=FULL"
+	if d.opts.Schemas == nil {
+		if named {
+			return table, nil
+		}
+		return nil, &SchemaError{
+			Database: table.Database, Table: table.Name, Problem: "the server does not send its column names with the rows", Remedy: remedy,
 		}
 	}
-	return false
+	answer, err := d.opts.Schemas.Table(ctx, table.Database, table.Name, columns)
+	if err != nil {
+		return nil, err
+	}
+	if named {
+		for i := range table.Columns {
+			table.Columns[i].SourceType = answer.Columns[i].SourceType
+			table.Columns[i].fraction = answer.Columns[i].fraction
+		}
+		return table, nil
+	}
+	if known := len(answer.Columns); known+hiddenHashes(columns, known) != len(columns) {
+		return nil, &SchemaError{
+			Database: table.Database, Table: table.Name,
+			Problem: fmt.Sprintf("%d columns are known, its rows have %d", known, len(columns)), Remedy: remedy,
+		}
+	}
+	return answer, nil
 }

@@ -260,8 +260,3 @@ func stridesOf(fields []field) []stride {
 func (f *field) isOldTemporal() bool {
 	return f.code == codeTimeOld || f.code == codeDateTimeOld || f.code == codeTimestampOld
 }
-
-// isFixedBinary: BINARY, or a MariaDB type that is sent as one.
-func isFixedBinary(c *Column) bool {
-	return c.Type == mysql.MYSQL_TYPE_STRING && (c.Charset == "binary" || c.Charset == "")
-}

@@ -2,11 +2,11 @@ package canal
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"net/netip"
+	"strconv"
 
 	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/zlib"
@@ -87,7 +87,7 @@ func (d *Decoder) inflate(dst, b []byte) ([]byte, error) {
 
 // readCompressed reads a value of a COMPRESSED column: a byte that is 0 before a value as
 // it is, and otherwise holds in bits 4 to 7 the algorithm (8: zlib), in bit 3 that the data
-// has no zlib header and checksum, and in bits 0 to 2 the size of the little-endian length before it.
+// has no zlib header and checksum, and in bits 0 to 2 the size of the big-endian length before it.
 // https://mariadb.com/kb/en/storage-engine-independent-column-compression/ (sql/field_comp.cc)
 func (d *Decoder) readCompressed(v *Value, cs *charset, b []byte) error {
 	const algorithmZlib, bareDeflate = 8, 0x08
@@ -105,11 +105,10 @@ func (d *Decoder) readCompressed(v *Value, cs *charset, b []byte) error {
 	if lengthSize < 1 || lengthSize > 4 || len(b) < 1+lengthSize {
 		return errInflate
 	}
-	var length [4]byte
-	copy(length[:], b[1:1+lengthSize])
+	length := int(bigEndian(b[1 : 1+lengthSize]))
 	start := len(d.text)
 	var err error
-	d.text, err = d.inflater.inflate(d.text, b[1+lengthSize:], int(binary.LittleEndian.Uint32(length[:])), head&bareDeflate == 0)
+	d.text, err = d.inflater.inflate(d.text, b[1+lengthSize:], length, head&bareDeflate == 0)
 	if err != nil {
 		return err
 	}
@@ -146,8 +145,40 @@ func appendInet4(dst, b []byte) []byte {
 	return netip.AddrFrom4(a).AppendTo(dst)
 }
 
+// appendInet6 renders an INET6 as MariaDB does: the longest run of zero groups, even of one, as
+// "::", and an IPv4 address inside by its dots. (sql_type_inet.cc)
 func appendInet6(dst, b []byte) []byte {
+	const groups = inet6Size / 2
 	var a [inet6Size]byte
 	copy(a[:], b)
-	return netip.AddrFrom16(a).AppendTo(dst)
+	group := func(i int) uint16 { return uint16(a[2*i])<<8 | uint16(a[2*i+1]) }
+	gap, gapLength := -1, 0
+	for i := 0; i < groups; i++ {
+		n := 0
+		for i+n < groups && group(i+n) == 0 {
+			n++
+		}
+		if n > gapLength {
+			gap, gapLength = i, n
+		}
+		i += n
+	}
+	for i := 0; i < groups; i++ {
+		switch {
+		case i == gap:
+			if i == 0 {
+				dst = append(dst, ':')
+			}
+			dst = append(dst, ':')
+			i += gapLength - 1
+		case i == 6 && gap == 0 && (gapLength == 6 || gapLength == 5 && group(5) == 0xffff):
+			return appendInet4(dst, a[12:])
+		default:
+			dst = strconv.AppendUint(dst, uint64(group(i)), 16)
+			if i != groups-1 {
+				dst = append(dst, ':')
+			}
+		}
+	}
+	return dst
 }

@@ -214,7 +214,7 @@ func (r *Rows) nextEvent() (bool, error) {
 func (r *Rows) read() bool {
 	e := &r.event
 	table := e.table
-	columns := len(table.fields)
+	columns := len(table.table.Columns)
 	r.d.text = r.d.text[:0]
 	r.row = Row{Table: table.table, Op: e.op, Ordinal: r.ordinal, Place: r.place}
 	var err error
@@ -244,7 +244,7 @@ func (r *Rows) read() bool {
 // readImage reads one row image into values, one per column, and returns what follows it.
 // Its error is already noted with its place.
 func (r *Rows) readImage(im *image, values []Value, b []byte) ([]byte, error) {
-	fields := r.event.table.fields
+	fields := r.event.table.fields[:len(values)]
 	if len(b) < im.nulls {
 		return nil, r.fail(r.event.table, nil, errRowShort)
 	}
@@ -267,6 +267,29 @@ func (r *Rows) readImage(im *image, values []Value, b []byte) ([]byte, error) {
 			return nil, r.fail(r.event.table, &r.event.table.table.Columns[i], err)
 		}
 		b = b[n:]
+	}
+	if len(values) < len(r.event.table.fields) {
+		return r.skipHidden(im, nulls, place, len(values), b)
+	}
+	return b, nil
+}
+
+// skipHidden walks over the columns that the table has beyond those that are given.
+func (r *Rows) skipHidden(im *image, nulls []byte, place, first int, b []byte) ([]byte, error) {
+	for i := first; i < len(r.event.table.fields); i++ {
+		if !bitSet(im.present, i) {
+			continue
+		}
+		null := bitSet(nulls, place)
+		place++
+		if null {
+			continue
+		}
+		size := r.event.table.fields[i].size // hidden columns are of fixed size
+		if len(b) < size {
+			return nil, r.fail(r.event.table, nil, errRowShort)
+		}
+		b = b[size:]
 	}
 	return b, nil
 }

@@ -10,7 +10,11 @@ import (
 	"github.com/go-mysql-org/go-mysql/replication"
 )
 
-var errRowShort = errors.New("the row is cut off")
+var (
+	errRowsEventShort = errors.New("the rows event is cut off")
+	errRowShort       = errors.New("the row is cut off")
+	errRowEmpty       = errors.New("rows of no bytes cannot be counted")
+)
 
 // dummyTableID stands in a rows event without rows that only ends a statement.
 const dummyTableID = 0xffffff
@@ -46,7 +50,7 @@ type rowsEvent struct {
 // rowsEventTableID reads the table id that a rows event begins with.
 func rowsEventTableID(e rawEvent) (uint64, error) {
 	if len(e) < headerSize+rowsPostHeader {
-		return 0, errors.New("rows event is cut off")
+		return 0, errRowsEventShort
 	}
 	return tableID(e.body()), nil
 }
@@ -82,25 +86,24 @@ func (d *Decoder) parseRowsEvent(e rawEvent, table *tableMap) (rowsEvent, error)
 	default:
 		return r, fmt.Errorf("event type %d holds no rows", e.kind())
 	}
-	errShort := errors.New("rows event is cut off")
 	b := e.body()
 	if len(b) < rowsPostHeader {
-		return r, errShort
+		return r, errRowsEventShort
 	}
 	b = b[rowsPostHeader:]
 	if version2 {
 		if len(b) < 2 {
-			return r, errShort
+			return r, errRowsEventShort
 		}
 		extra := int(binary.LittleEndian.Uint16(b))
 		if extra < 2 || extra > len(b) {
-			return r, errShort
+			return r, errRowsEventShort
 		}
 		b = b[extra:]
 	}
 	count, n := lengthEncoded(b)
 	if n == 0 {
-		return r, errShort
+		return r, errRowsEventShort
 	}
 	b = b[n:]
 	if count != uint64(len(table.fields)) {
@@ -108,13 +111,13 @@ func (d *Decoder) parseRowsEvent(e rawEvent, table *tableMap) (rowsEvent, error)
 	}
 	size := (len(table.fields) + 7) / 8
 	if len(b) < size {
-		return r, errShort
+		return r, errRowsEventShort
 	}
 	r.first = newImage(b[:size], len(table.fields))
 	b = b[size:]
 	if r.op == Update {
 		if len(b) < size {
-			return r, errShort
+			return r, errRowsEventShort
 		}
 		r.second = newImage(b[:size], len(table.fields))
 		b = b[size:]
@@ -162,7 +165,7 @@ func (r *rowsEvent) skip() error {
 		}
 	}
 	if len(rest) == left {
-		return errors.New("rows of no bytes cannot be counted")
+		return errRowEmpty
 	}
 	r.data = rest
 	return nil

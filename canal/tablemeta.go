@@ -162,6 +162,9 @@ func (m *optionalMeta) readColumnCharsets(b []byte, match func(*Column) bool) er
 }
 
 func (c *Column) setCollation(id uint64) error {
+	if c.Type == mysql.MYSQL_TYPE_GEOMETRY {
+		return nil // MariaDB sends "binary" for it, which says nothing
+	}
 	name := charsetOfCollation(id)
 	if name == "" {
 		return fmt.Errorf("collation %d is unknown", id)
