@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,8 +37,8 @@ type stage struct {
 
 // clear undoes in reverse order what was started.
 func (st *stage) clear() (err error) {
-	for i := len(st.cleanup) - 1; i >= 0; i-- {
-		err = errors.Join(err, st.cleanup[i]())
+	for _, undo := range slices.Backward(st.cleanup) {
+		err = errors.Join(err, undo())
 	}
 	return err
 }

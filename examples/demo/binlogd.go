@@ -71,7 +71,7 @@ func (b *binlogd) ready(ctx context.Context) bool {
 	if err != nil {
 		return false // not listening yet
 	}
-	response.Body.Close()
+	defer response.Body.Close()
 	return response.StatusCode == http.StatusOK
 }
 
@@ -130,8 +130,7 @@ func (b *binlogd) checkpointGTIDs(ctx context.Context) (string, error) {
 	show.Env = append(os.Environ(), b.env...)
 	out, err := show.Output()
 	if err != nil {
-		var exit *exec.ExitError
-		if errors.As(err, &exit) {
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 			return "", fmt.Errorf("show the checkpoint: %w: %s", err, bytes.TrimSpace(exit.Stderr))
 		}
 		return "", fmt.Errorf("show the checkpoint: %w", err)

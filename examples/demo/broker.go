@@ -67,7 +67,7 @@ func takesProducers(address string) error {
 	if err := broker.Open(config); err != nil {
 		return err
 	}
-	defer broker.Close() //nolint:errcheck // nothing was sent that matters
+	defer broker.Close()
 	answer, err := broker.InitProducerID(&sarama.InitProducerIDRequest{Version: 1})
 	if err != nil {
 		return err

@@ -59,16 +59,11 @@ func (st *stage) printTable(v *verdict) {
 	fmt.Fprintf(s.out, "\n   %s\n", s.paint("2", fmt.Sprintf("%-14s%32s    %32s", "", "committed by MySQL", "published by binlogd, distinct")))
 	fmt.Fprintf(s.out, "   %s\n", s.paint("2", fmt.Sprintf("%-14s%12s%10s%10s    %12s%10s%10s", "table", "created", "updated", "deleted", "created", "updated", "deleted")))
 	for _, table := range v.tableNames() {
-		line := fmt.Sprintf("%-14s", table)
-		same := true
-		for i, counts := range []map[change]int{v.Committed, v.Distinct} {
-			line += strings.Repeat("    ", i)
-			for j, kind := range []op{created, updated, deleted} {
-				line += fmt.Sprintf("%*s", []int{12, 10, 10}[j], count(total(counts, table, kind)))
-				same = same && total(v.Committed, table, kind) == total(v.Distinct, table, kind)
-			}
+		numbers := func(counts map[change]int) string {
+			return fmt.Sprintf("%12s%10s%10s", count(total(counts, table, created)), count(total(counts, table, updated)), count(total(counts, table, deleted)))
 		}
-		fmt.Fprintf(s.out, "   %s  %s\n", line, s.mark(same))
+		committed, distinct := numbers(v.Committed), numbers(v.Distinct)
+		fmt.Fprintf(s.out, "   %-14s%s    %s  %s\n", table, committed, distinct, s.mark(committed == distinct))
 	}
 }
 

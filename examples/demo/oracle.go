@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -15,9 +16,10 @@ import (
 // the end, by letting the server's own mysqlbinlog read them. No line of binlogd's code
 // and none of the library that it reads binlogs with takes part.
 func committedChanges(ctx context.Context, mysqlbinlog []string, s server, database string, from binlogPosition) (map[change]int, error) {
-	args := append(mysqlbinlog[1:],
-		"--no-defaults", "--read-from-remote-server", "--host="+s.Host, "--port="+s.Port, "--user="+s.User,
-		"--base64-output=decode-rows", "--verbose", "--to-last-log", fmt.Sprintf("--start-position=%d", from.Offset), from.File)
+	args := slices.Concat(mysqlbinlog[1:], []string{
+		"--no-defaults", "--read-from-remote-server", "--host=" + s.Host, "--port=" + s.Port, "--user=" + s.User,
+		"--base64-output=decode-rows", "--verbose", "--to-last-log", fmt.Sprintf("--start-position=%d", from.Offset), from.File,
+	})
 	command := exec.CommandContext(ctx, mysqlbinlog[0], args...)
 	command.Env = append(os.Environ(), "MYSQL_PWD="+s.Password)
 	var complaint strings.Builder

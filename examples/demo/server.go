@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"net"
 	"path/filepath"
@@ -78,8 +79,7 @@ func openServer(ctx context.Context, address string) (server, error) {
 		return server{}, fmt.Errorf("open MySQL at %s: %w", s.address(), err)
 	}
 	if err := s.DB.PingContext(ctx); err != nil {
-		s.DB.Close()
-		return server{}, fmt.Errorf("connect to MySQL at %s: %w", s.address(), err)
+		return server{}, errors.Join(fmt.Errorf("connect to MySQL at %s: %w", s.address(), err), s.DB.Close())
 	}
 	return s, nil
 }

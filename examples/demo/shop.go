@@ -82,8 +82,10 @@ func (s *shop) tables(ctx context.Context) ([]string, error) {
 
 // start lets the buyers in: load.php runs until it has served them.
 func (s *shop) start(orders, seed, rate int) error {
-	words := append(s.php[:len(s.php):len(s.php)], filepath.Join(s.dir, "load.php"),
-		fmt.Sprintf("--orders=%d", orders), fmt.Sprintf("--seed=%d", seed), fmt.Sprintf("--rate=%d", rate))
+	words := slices.Concat(s.php, []string{
+		filepath.Join(s.dir, "load.php"),
+		fmt.Sprintf("--orders=%d", orders), fmt.Sprintf("--seed=%d", seed), fmt.Sprintf("--rate=%d", rate),
+	})
 	s.command = exec.Command(words[0], words[1:]...) //nolint:noctx // ended by stop
 	s.command.Env = append(os.Environ(),
 		fmt.Sprintf("SHOP_DSN=mysql:host=%s;port=%s;dbname=%s;charset=utf8mb4", s.server.Host, s.server.Port, s.database),

@@ -97,7 +97,7 @@ func (s *kafkaSink) read(ctx context.Context) ([]*event, error) {
 	if err != nil {
 		return nil, fmt.Errorf("consume from Kafka: %w", err)
 	}
-	defer consumer.Close() //nolint:errcheck // read only
+	defer consumer.Close()
 	var events []*event
 	for _, end := range ends {
 		if events, err = readPartition(ctx, consumer, end, events); err != nil {
@@ -117,7 +117,7 @@ func readPartition(ctx context.Context, consumer sarama.Consumer, end span, even
 	if err != nil {
 		return nil, err
 	}
-	defer partition.Close() //nolint:errcheck // read only
+	defer partition.Close()
 	for {
 		select {
 		case message := <-partition.Messages():
