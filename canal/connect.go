@@ -44,6 +44,7 @@ func (o ConnectOptions) LogValue() slog.Value { return slog.StringValue(o.String
 // clients.
 type TLSMode string
 
+// The modes, from the least to the most.
 const (
 	TLSDisabled       TLSMode = "disabled"
 	TLSPreferred      TLSMode = "preferred"       // encrypted if the server offers it; the default

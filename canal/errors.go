@@ -61,8 +61,7 @@ const (
 
 // explain turns the outcome of an attempt to connect into an error for an operator.
 func (o ConnectOptions) explain(err error) error {
-	var refusal *mysql.MyError
-	if errors.As(err, &refusal) {
+	if refusal, ok := errors.AsType[*mysql.MyError](err); ok {
 		err = refusal // without go-mysql's names of functions
 	}
 	wrapped := fmt.Errorf("connect to %s as %s: %w", o.Address, o.User, err)
@@ -75,8 +74,7 @@ func (o ConnectOptions) explain(err error) error {
 // remedy says what to change about the configuration or the account, and is empty where
 // the next attempt may succeed without a change.
 func (o ConnectOptions) remedy(err error) string {
-	var refusal *mysql.MyError
-	if errors.As(err, &refusal) {
+	if refusal, ok := errors.AsType[*mysql.MyError](err); ok {
 		switch refusal.Code {
 		case errAccessDenied, errAccessDeniedNoPass:
 			return "check source.user and source.password, and that the account may connect from this host"

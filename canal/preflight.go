@@ -13,6 +13,7 @@ import (
 // CheckStatus is the outcome of one preflight check.
 type CheckStatus string
 
+// The outcomes of a check.
 const (
 	CheckOK   CheckStatus = "ok"
 	CheckWarn CheckStatus = "warn" // it will run, at a price that Detail names

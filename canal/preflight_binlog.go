@@ -120,10 +120,10 @@ func (i *Inspector) setGlobal(variable, value string) string {
 // connection of one of two replicas with the same id, again and again.
 func (i *Inspector) checkServerID(ctx context.Context, configured uint32) Check {
 	const name = "server id"
-	switch {
-	case configured == 0:
+	switch configured {
+	case 0:
 		return checkOK(name, "chosen at the start so that it does not collide")
-	case configured == i.server.ServerID:
+	case i.server.ServerID:
 		return failConfig(name, fmt.Sprintf("source.server_id is %d, which is the server's own", configured),
 			"write another source.server_id, or leave it out to have one chosen")
 	}

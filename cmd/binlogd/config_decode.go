@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -109,7 +108,7 @@ func (d *yamlDecoder) value(node ast.Node, path string, into reflect.Value) erro
 		into.Set(reflect.New(into.Type().Elem()))
 		return d.value(node, path, into.Elem())
 	}
-	if _, ok := into.Addr().Interface().(encoding.TextUnmarshaler); ok {
+	if _, ok := reflect.TypeAssert[encoding.TextUnmarshaler](into.Addr()); ok {
 		return d.scalar(node, path, into)
 	}
 	switch into.Kind() { //nolint:exhaustive // every other kind is a scalar
@@ -217,7 +216,7 @@ func (d *yamlDecoder) scalar(node ast.Node, path string, into reflect.Value) err
 
 // setScalar parses text as into's type asks.
 func setScalar(into reflect.Value, text string) error {
-	if u, ok := into.Addr().Interface().(encoding.TextUnmarshaler); ok {
+	if u, ok := reflect.TypeAssert[encoding.TextUnmarshaler](into.Addr()); ok {
 		return u.UnmarshalText([]byte(text))
 	}
 	wrong := fmt.Errorf("write %s here", wanted(into.Type()))
@@ -366,94 +365,4 @@ func anyIndex(path string) string {
 		}
 	}
 	return b.String()
-}
-
-// fieldOf finds the field that bears a YAML key, also in embedded structs.
-func fieldOf(s reflect.Value, key string) (reflect.Value, bool) {
-	for i := range s.NumField() {
-		field := s.Type().Field(i)
-		if field.Anonymous && field.Type.Kind() == reflect.Struct {
-			if f, ok := fieldOf(s.Field(i), key); ok {
-				return f, true
-			}
-			continue
-		}
-		if name := yamlName(field); name != "" && name == key {
-			return s.Field(i), true
-		}
-	}
-	return reflect.Value{}, false
-}
-
-// keysOf lists the YAML keys of a struct in the order of its fields.
-func keysOf(t reflect.Type) []string {
-	var keys []string
-	for field := range fieldsOf(t) {
-		switch name := yamlName(field); {
-		case field.Anonymous && field.Type.Kind() == reflect.Struct:
-			keys = append(keys, keysOf(field.Type)...)
-		case name != "":
-			keys = append(keys, name)
-		}
-	}
-	return keys
-}
-
-func fieldsOf(t reflect.Type) func(yield func(reflect.StructField) bool) {
-	return func(yield func(reflect.StructField) bool) {
-		for i := range t.NumField() {
-			if !yield(t.Field(i)) {
-				return
-			}
-		}
-	}
-}
-
-func yamlName(field reflect.StructField) string {
-	name, _, _ := strings.Cut(field.Tag.Get("yaml"), ",")
-	if name == "-" || !field.IsExported() {
-		return ""
-	}
-	return name
-}
-
-// suggestion is the nearest of the known keys, or all of them where none is near.
-func suggestion(name string, known []string) string {
-	if near := nearest(name, known); near != "" {
-		return fmt.Sprintf("; did you mean %s?", near)
-	}
-	return "; known here: " + strings.Join(known, ", ")
-}
-
-// nearest is the known word with the smallest edit distance, if that is at most a third
-// of its length (2 for short words).
-func nearest(word string, known []string) string {
-	best, bestDistance := "", 0
-	for _, k := range known {
-		d := editDistance(strings.ToLower(word), strings.ToLower(k))
-		if d <= max(2, len(k)/3) && d < len(k) && (best == "" || d < bestDistance) {
-			best, bestDistance = k, d
-		}
-	}
-	return best
-}
-
-// editDistance is Levenshtein's.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			diagonal, row[j+1] = row[j+1], slices.Min([]int{diagonal + cost, row[j] + 1, row[j+1] + 1})
-		}
-	}
-	return row[len(b)]
 }

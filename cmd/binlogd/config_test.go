@@ -204,9 +204,11 @@ events: [{table: shop.*}]
 		slog.New(handler).Info("x", "config", cfg, "value", *cfg, "source", cfg.Source, "connect", cfg.Source.ConnectOptions)
 	}
 	for _, format := range []string{"%v", "%+v", "%s"} {
-		log.WriteString(fmt.Sprintf(format, cfg) + fmt.Sprintf(format, *cfg) + fmt.Sprintf(format, cfg.Source))
+		fmt.Fprintf(&log, format, cfg)
+		fmt.Fprintf(&log, format, *cfg)
+		fmt.Fprintf(&log, format, cfg.Source)
 	}
-	log.WriteString(fmt.Sprintf("%#v", cfg.Source.ConnectOptions))
+	fmt.Fprintf(&log, "%#v", cfg.Source.ConnectOptions)
 	require.NotContains(t, log.String(), secret)
 
 	for _, document := range []string{
@@ -278,7 +280,7 @@ func TestSize(t *testing.T) {
 func TestNearest(t *testing.T) {
 	t.Parallel()
 	known := []string{"address", "user", "password", "tls", "start", "server_id", "heartbeat"}
-	for word, want := range map[string]string{"adress": "address", "Password": "password", "serverid": "server_id", "stat": "start", "topology": "", "x": ""} {
+	for word, want := range map[string]string{"adddress": "address", "Password": "password", "serverid": "server_id", "stat": "start", "topology": "", "x": ""} {
 		require.Equal(t, want, nearest(word, known), word)
 	}
 }

@@ -67,8 +67,7 @@ func checkSink(ctx context.Context, cfg *config, ping func(context.Context) erro
 		return c
 	}
 	c.Status, c.Detail, c.Err = canal.CheckFail, err.Error(), err
-	var refused *publish.PermanentError
-	if !errors.As(err, &refused) {
+	if _, refused := errors.AsType[*publish.PermanentError](err); !refused {
 		c.Err = &unavailableError{code: exitSink, err: err}
 	}
 	// The sinks' errors end with the remedy.
@@ -184,8 +183,7 @@ func (e *preflightError) Unwrap() error { return e.failed[0].Err }
 // passing reports whether nothing but time is needed to mend what failed.
 func (e *preflightError) passing() bool {
 	for _, c := range e.failed {
-		var away *unavailableError
-		if !errors.As(c.Err, &away) {
+		if _, away := errors.AsType[*unavailableError](c.Err); !away {
 			return false
 		}
 	}
