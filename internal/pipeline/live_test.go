@@ -74,3 +74,22 @@ func (s settings) once(t *testing.T, server *testenv.Server) {
 	l.caughtUp(t, server)
 	l.stop(t)
 }
+
+// TestStoppedWhileStarting: to be told to stop is no failure, also while the server does not answer yet.
+func TestStoppedWhileStarting(t *testing.T) {
+	t.Parallel()
+	server := testenv.MySQL(t)
+	s := newSettings(t, server, "no_such.*")
+	s.once(t, server)
+	proxy := testenv.NewProxy(t, server.Addr)
+	proxy.Blackhole(true)
+	for _, start := range []string{"with a checkpoint", "without"} {
+		s.Address = proxy.Addr
+		l := s.run(t, nil)
+		time.Sleep(50 * time.Millisecond)
+		began := time.Now()
+		l.stop(t)
+		require.Less(t, time.Since(began), 3*time.Second, start)
+		s = newSettings(t, server, "no_such.*")
+	}
+}

@@ -87,11 +87,11 @@ func New(o Options) *Pipeline {
 func (p *Pipeline) Run(ctx context.Context) error {
 	record, err := p.load(ctx)
 	if err != nil {
-		return err
+		return ended(ctx, err)
 	}
 	source, err := p.open(ctx, record)
 	if err != nil {
-		return err
+		return ended(ctx, err)
 	}
 	defer func() { _ = source.Close() }()
 	record.Server = source.Server()
