@@ -89,15 +89,19 @@ func (p *Pipeline) Run(ctx context.Context) error {
 	if err != nil {
 		return ended(ctx, err)
 	}
+	tracker := checkpoint.NewTracker(*record)
+	saver := &checkpoint.Saver{Store: p.opts.Store, Tracker: tracker, Interval: p.opts.SaveInterval, Logger: p.opts.Logger}
+	// The place is saved before anything is read, so that a restart before the first event resumes there, however long
+	// that takes.
+	if err := saver.Flush(ctx); err != nil {
+		return ended(ctx, err)
+	}
 	source, err := p.open(ctx, record)
 	if err != nil {
 		return ended(ctx, err)
 	}
 	defer func() { _ = source.Close() }()
-	record.Server = source.Server()
-
-	tracker := checkpoint.NewTracker(*record)
-	saver := &checkpoint.Saver{Store: p.opts.Store, Tracker: tracker, Interval: p.opts.SaveInterval, Logger: p.opts.Logger}
+	tracker.SetServer(source.Server())
 	r := &running{source: source, tracker: tracker, saver: saver, lag: newLag(p.opts.Source.Connect, tracker, p.opts.Logger)}
 	p.running.Store(r)
 	return p.run(ctx, r)
@@ -149,8 +153,7 @@ func ended(ctx context.Context, err error) error {
 	return err
 }
 
-// load reads the checkpoint, or makes the first one where none exists. The first one is saved before anything is read, so that
-// a restart before the first event resumes there, however long that takes.
+// load reads the checkpoint, or makes the first one where none exists.
 func (p *Pipeline) load(ctx context.Context) (*checkpoint.Record, error) {
 	record, err := p.opts.Store.Load(ctx)
 	if err == nil {
