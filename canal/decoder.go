@@ -2,6 +2,7 @@ package canal
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 )
@@ -135,7 +136,14 @@ func (d *Decoder) resolve(ctx context.Context, t *tableMap, columns []Column, op
 		unsure = unsure || flavor == MariaDB && f.isOldTemporal()
 	}
 	if t.captured || unsure {
-		if err := d.resolveColumns(ctx, t, columns, optional, flavor, unsure); err != nil {
+		err := d.resolveColumns(ctx, t, columns, optional, flavor, unsure)
+		var schema *SchemaError
+		switch {
+		case err == nil:
+		case !t.captured && errors.As(err, &schema):
+			t.unreadable = err
+			return nil
+		default:
 			return err
 		}
 	}

@@ -37,12 +37,40 @@ const (
 	jsonFalse = 0x02
 )
 
-// jsonMaxDepth is above MySQL's own limit of 100.
-const jsonMaxDepth = 128
+const (
+	// jsonMaxDepth is above MySQL's own limit of 100.
+	jsonMaxDepth = 128
+	// jsonMaxGrowth is above what any binary JSON of MySQL's grows by as text: its values do not
+	// share bytes. Damaged bytes may, and would otherwise mean exponentially much.
+	jsonMaxGrowth = 16
+)
+
+// jsonBounds end the reading of damaged bytes.
+type jsonBounds struct {
+	depth int // levels of nesting that are left
+	most  int // length of the text, with what was in the buffer before
+}
+
+func newJSONBounds(dst []byte, size int) jsonBounds {
+	return jsonBounds{depth: jsonMaxDepth, most: len(dst) + jsonMaxGrowth*(size+1)}
+}
+
+// check is called at each object and array; inside is for what is in them.
+func (b jsonBounds) check(dst []byte) (inside jsonBounds, err error) {
+	if b.depth == 0 {
+		return b, errJSONDeep
+	}
+	if len(dst) > b.most {
+		return b, errJSONShared
+	}
+	b.depth--
+	return b, nil
+}
 
 var (
-	errJSONShort = errors.New("the binary JSON is cut off")
-	errJSONDeep  = errors.New("the JSON is nested too deeply")
+	errJSONShort  = errors.New("the binary JSON is cut off")
+	errJSONDeep   = errors.New("the JSON is nested too deeply")
+	errJSONShared = errors.New("the binary JSON uses the same bytes for several values")
 )
 
 // appendJSON renders a binary JSON document as text without spaces: keys in stored order,
@@ -53,17 +81,17 @@ func appendJSON(dst, doc []byte) ([]byte, error) {
 		// What the server stores where a non-nullable JSON column was never set.
 		return append(dst, "null"...), nil
 	}
-	return appendJSONValue(dst, doc[0], doc[1:], jsonMaxDepth)
+	return appendJSONValue(dst, doc[0], doc[1:], newJSONBounds(dst, len(doc)))
 }
 
-func appendJSONValue(dst []byte, kind byte, b []byte, depth int) ([]byte, error) {
+func appendJSONValue(dst []byte, kind byte, b []byte, bounds jsonBounds) ([]byte, error) {
 	switch kind {
 	case jsonSmallObject, jsonLargeObject, jsonSmallArray, jsonLargeArray:
 		c, err := parseJSONContainer(kind, b)
 		if err != nil {
 			return dst, err
 		}
-		return c.append(dst, depth)
+		return c.append(dst, bounds)
 	case jsonString:
 		s, err := jsonBytes(b)
 		if err != nil {
@@ -199,9 +227,10 @@ func (c *jsonContainer) value(i int) (kind byte, b []byte, err error) {
 	return kind, c.data[start:], nil
 }
 
-func (c *jsonContainer) append(dst []byte, depth int) ([]byte, error) {
-	if depth == 0 {
-		return dst, errJSONDeep
+func (c *jsonContainer) append(dst []byte, bounds jsonBounds) ([]byte, error) {
+	inside, err := bounds.check(dst)
+	if err != nil {
+		return dst, err
 	}
 	first, last := byte('['), byte(']')
 	if c.object {
@@ -226,7 +255,7 @@ func (c *jsonContainer) append(dst []byte, depth int) ([]byte, error) {
 		if err != nil {
 			return dst, err
 		}
-		if dst, err = appendJSONValue(dst, kind, b, depth-1); err != nil {
+		if dst, err = appendJSONValue(dst, kind, b, inside); err != nil {
 			return dst, err
 		}
 	}

@@ -34,6 +34,7 @@ type jsonNode struct {
 
 // appendJSONDiffs renders the document before with the differences applied.
 func appendJSONDiffs(dst, before, diffs []byte) ([]byte, error) {
+	bounds := newJSONBounds(dst, len(before)+len(diffs))
 	root := jsonNode{kind: jsonLiteral, b: []byte{jsonNull}}
 	if len(before) > 0 {
 		root = jsonNode{kind: before[0], b: before[1:]}
@@ -57,7 +58,7 @@ func appendJSONDiffs(dst, before, diffs []byte) ([]byte, error) {
 			return dst, fmt.Errorf("path %s: %w", path, err)
 		}
 	}
-	return root.append(dst, jsonMaxDepth)
+	return root.append(dst, bounds)
 }
 
 // lengthEncodedBytes reads bytes with a length-encoded length before them.
@@ -165,12 +166,13 @@ func (n *jsonNode) open() error {
 	return nil
 }
 
-func (n *jsonNode) append(dst []byte, depth int) ([]byte, error) {
-	if depth == 0 {
-		return dst, errJSONDeep
-	}
+func (n *jsonNode) append(dst []byte, bounds jsonBounds) ([]byte, error) {
 	if !n.opened {
-		return appendJSONValue(dst, n.kind, n.b, depth)
+		return appendJSONValue(dst, n.kind, n.b, bounds)
+	}
+	inside, err := bounds.check(dst)
+	if err != nil {
+		return dst, err
 	}
 	first, last := byte('['), byte(']')
 	if n.object {
@@ -181,14 +183,13 @@ func (n *jsonNode) append(dst []byte, depth int) ([]byte, error) {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		var err error
 		if n.object {
 			if dst, err = appendJSONText(dst, n.keys[i]); err != nil {
 				return dst, err
 			}
 			dst = append(dst, ':')
 		}
-		if dst, err = n.values[i].append(dst, depth-1); err != nil {
+		if dst, err = n.values[i].append(dst, inside); err != nil {
 			return dst, err
 		}
 	}

@@ -52,6 +52,9 @@ func (f *inflater) inflate(dst, b []byte, size int, wrapped bool) ([]byte, error
 		f.zlib = nil
 		return dst, fmt.Errorf("%w: %w", errInflate, err)
 	}
+	if size > maxInnerEvent {
+		return dst, fmt.Errorf("%w: they claim to be %d bytes", errInflate, size)
+	}
 	const growth = 64 << 10
 	start := len(dst)
 	for len(dst)-start < size {

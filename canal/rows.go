@@ -40,6 +40,7 @@ func (r *Rows) reset(d *Decoder, t *Transaction) {
 	clear(r.current)
 	clear(r.ordinals)
 	clear(r.maps)
+	d.text, d.inflated = kept(d.text), kept(d.inflated)
 	*r = Rows{
 		d: d, t: t, maps: r.maps[:0], current: r.current, ordinals: r.ordinals,
 		before: r.before, after: r.after,
@@ -121,7 +122,7 @@ func (r *Rows) countAhead() error {
 
 // Next goes to the next row and reports whether there is one.
 func (r *Rows) Next() bool {
-	for r.err == nil {
+	for r.err == nil && r.t != nil {
 		if len(r.event.data) == 0 {
 			r.endEvent()
 			more, err := r.nextEvent()
@@ -130,6 +131,7 @@ func (r *Rows) Next() bool {
 				break
 			}
 			if !more {
+				r.t = nil // its events need not wait for the next transaction
 				return false
 			}
 			r.ordinal = r.ordinals[r.event.table.key]
@@ -215,6 +217,7 @@ func (r *Rows) read() bool {
 	e := &r.event
 	table := e.table
 	columns := len(table.table.Columns)
+	left := len(e.data)
 	r.d.text = r.d.text[:0]
 	r.row = Row{Table: table.table, Op: e.op, Ordinal: r.ordinal, Place: r.place}
 	var err error
@@ -237,6 +240,9 @@ func (r *Rows) read() bool {
 		if e.data, err = r.readImage(&e.first, r.before, e.data); err == nil {
 			e.data, err = r.readImage(&e.second, r.after, e.data)
 		}
+	}
+	if err == nil && len(e.data) == left {
+		err = r.fail(table, nil, errRowEmpty)
 	}
 	return err == nil
 }
@@ -316,6 +322,15 @@ func (r *Rows) fail(table *tableMap, column *Column, err error) error {
 
 // where names the transaction for people: its GTID, or where it begins.
 func (r *Rows) where() string { return identity(r.t.GTID, r.t.File, r.t.Start) }
+
+// kept returns b for another use, unless one large value made it large.
+func kept(b []byte) []byte {
+	const most = 1 << 20
+	if cap(b) > most {
+		return nil
+	}
+	return b[:0]
+}
 
 // sized returns a slice of n values, in v's memory where there is room.
 func sized(v []Value, n int) []Value {

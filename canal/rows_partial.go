@@ -31,7 +31,7 @@ func (r *Rows) readPartialUpdate() error {
 	before := newImageWalk(e.table, &e.first, beforeImage)
 	after := newImageWalk(e.table, &e.second, afterImage)
 	jsonPlace := 0
-	for i := range e.table.fields {
+	for i := range r.after {
 		f := &e.table.fields[i]
 		partial := false
 		if f.code == codeJSON {

@@ -237,7 +237,7 @@ func TestInvalidText(t *testing.T) {
 	require.True(t, rows.Next())
 	require.False(t, rows.Next())
 	require.EqualError(t, rows.Err(), "decode a row of table "+database+".t, column v VARCHAR(80 bytes) utf8mb4, in transaction "+transaction.GTID.String()+
-		": the bytes are no text in its character set utf8mb4 (2 places in 6 bytes); change the value, or set invalid_text: replace")
+		": the bytes are no text in its character set utf8mb4 (2 places in 6 bytes); change the value, or write source.invalid_text: replace")
 
 	options.InvalidText = ReplaceInvalidText
 	decoder := NewDecoder(options)

@@ -33,7 +33,7 @@ func (d *Decoder) readText(v *Value, cs *charset, b []byte) error {
 	d.text = text
 	if invalid > 0 {
 		if d.opts.InvalidText == StopOnInvalidText {
-			return fmt.Errorf("%w %s (%d places in %d bytes); change the value, or set invalid_text: replace", errInvalidText, cs.name, invalid, len(b))
+			return fmt.Errorf("%w %s (%d places in %d bytes); change the value, or write source.invalid_text: replace", errInvalidText, cs.name, invalid, len(b))
 		}
 		d.shared.replacedText.Add(1)
 	}
