@@ -115,7 +115,7 @@ func TestChecksOfAPlace(t *testing.T) {
 		"by file, other":   {PreflightOptions{Checkpoint: &Position{File: "binlog.000001"}, Server: Identity{UUID: "other", Version: "9.7.4"}}, "server other"},
 	}
 	for name, test := range tests {
-		checks := server.checkPlace(t.Context(), test.options)
+		checks := server.CheckPlace(t.Context(), test.options)
 		require.NotEmpty(t, checks, name)
 		last := checks[len(checks)-1]
 		if test.fails == "" {
@@ -127,7 +127,7 @@ func TestChecksOfAPlace(t *testing.T) {
 		require.ErrorAs(t, last.Err, &source, name)
 	}
 	off := inspector(MySQL, "9.7.4", "gtid_mode", "OFF")
-	require.Contains(t, off.checkPlace(t.Context(), PreflightOptions{Checkpoint: place(MySQL, uuid+":1")})[0].Detail, "gtid_mode=OFF")
+	require.Contains(t, off.CheckPlace(t.Context(), PreflightOptions{Checkpoint: place(MySQL, uuid+":1")})[0].Detail, "gtid_mode=OFF")
 }
 
 func TestPlaceByFile(t *testing.T) {
@@ -141,7 +141,7 @@ func TestPlaceByFile(t *testing.T) {
 
 	file, offset := server.BinlogPosition(t)
 	status := func(file string, offset uint64) Check {
-		checks := i.checkPlace(t.Context(), PreflightOptions{Checkpoint: &Position{File: file, Offset: offset}, Server: i.Server()})
+		checks := i.CheckPlace(t.Context(), PreflightOptions{Checkpoint: &Position{File: file, Offset: offset}, Server: i.Server()})
 		return checks[len(checks)-1]
 	}
 	require.Equal(t, CheckOK, status(file, offset).Status)

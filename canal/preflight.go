@@ -69,10 +69,19 @@ func FailedCheck(name string, err error) Check {
 type PreflightOptions struct {
 	// ServerID is the configured source.server_id, 0 where one is chosen at the start.
 	ServerID uint32
-	// Checkpoint is where reading is to resume, nil without a checkpoint; Server is the
-	// server that it was written for.
+	// Checkpoint is where reading is to resume, nil where that is not to be checked;
+	// Server is the server that it was written for.
 	Checkpoint *Position
 	Server     Identity
+	// Called is what messages call Checkpoint: "the checkpoint" when empty.
+	Called string
+}
+
+func (o PreflightOptions) called() string {
+	if o.Called == "" {
+		return "the checkpoint"
+	}
+	return o.Called
 }
 
 // Inspector looks at a server over a connection of its own: for the preflight checks, for
@@ -149,7 +158,7 @@ func (i *Inspector) Checks(ctx context.Context, o PreflightOptions) []Check {
 		i.checkRetention(),
 		i.checkServerID(ctx, o.ServerID))
 	if o.Checkpoint != nil {
-		checks = append(checks, i.checkPlace(ctx, o)...)
+		checks = append(checks, i.checkSettledPlace(ctx, o)...)
 	}
 	return checks
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // What an operator can do about a lost place. Each costs something, and says what.
@@ -13,27 +14,38 @@ const (
 	wrongServer = "correct source.address; or, if this server replaces the old one, put the checkpoint aside and begin anew with source.start"
 )
 
-// checkPlace looks whether reading can resume at the checkpoint: whether this server has
+// checkSettledPlace looks twice before it says that a place is lost: a replica hears of a
+// transaction a moment before the server counts it as executed.
+func (i *Inspector) checkSettledPlace(ctx context.Context, o PreflightOptions) []Check {
+	const moment = 300 * time.Millisecond
+	checks := i.CheckPlace(ctx, o)
+	if checks[len(checks)-1].Status != CheckFail || !sleep(ctx, moment) || i.Refresh(ctx) != nil {
+		return checks
+	}
+	return i.CheckPlace(ctx, o)
+}
+
+// CheckPlace looks whether reading can resume at the checkpoint: whether this server has
 // executed what the checkpoint holds, and still has the binlogs after it.
-func (i *Inspector) checkPlace(ctx context.Context, o PreflightOptions) []Check {
+func (i *Inspector) CheckPlace(ctx context.Context, o PreflightOptions) []Check {
 	place := *o.Checkpoint
 	if o.Server.Version != "" && o.Server.Flavor != i.server.Flavor {
-		return []Check{failSource("same server", fmt.Sprintf("the checkpoint was written for %s, and %s answers", product(o.Server), product(i.server)), wrongServer)}
+		return []Check{failSource("same server", fmt.Sprintf("%s was written for %s, and %s answers", o.called(), product(o.Server), product(i.server)), wrongServer)}
 	}
 	switch {
 	case place.GTIDs == nil:
 		return i.checkFile(ctx, o)
 	case i.server.Flavor == MariaDB:
-		return i.checkDomains(ctx, place.GTIDs)
+		return i.checkDomains(ctx, o)
 	}
 	return i.checkExecuted(o)
 }
 
 // checkExecuted compares with MySQL's gtid_executed and gtid_purged.
 func (i *Inspector) checkExecuted(o PreflightOptions) []Check {
-	const same, purged = "same server", "binlogs since the checkpoint"
+	const same, purged = "same server", "purged range"
 	if mode := i.variables["gtid_mode"]; mode != "ON" && mode != "ON_PERMISSIVE" {
-		return []Check{failSource(same, fmt.Sprintf("the checkpoint is a GTID set and the server has gtid_mode=%s", mode), wrongServer)}
+		return []Check{failSource(same, fmt.Sprintf("%s is a GTID set and the server has gtid_mode=%s", o.called(), mode), wrongServer)}
 	}
 	executed, err := ParseGTIDSet(MySQL, i.variables["gtid_executed"])
 	if err != nil {
@@ -45,29 +57,30 @@ func (i *Inspector) checkExecuted(o PreflightOptions) []Check {
 	}
 	place := o.Checkpoint.GTIDs
 	if unknown := place.Subtract(executed); !unknown.IsEmpty() {
-		return []Check{failSource(same, fmt.Sprintf("another server answers, or its binlogs were reset: it never executed %s of the checkpoint", shorten(unknown)), wrongServer)}
+		return []Check{failSource(same, fmt.Sprintf("another server answers, or its binlogs were reset: it never executed %s of %s", shorten(unknown), o.called()), wrongServer)}
 	}
-	first := checkOK(same, "it executed everything that the checkpoint holds")
+	first := checkOK(same, "it executed everything that %s holds", o.called())
 	if o.Server.UUID != "" && o.Server.UUID != i.server.UUID {
-		first.Detail += fmt.Sprintf(" (it is %s; the checkpoint was written for %s)", i.server.UUID, o.Server.UUID)
+		first.Detail += fmt.Sprintf(" (it is %s; %s was written for %s)", i.server.UUID, o.called(), o.Server.UUID)
 	}
 	if missing := gone.Subtract(place); !missing.IsEmpty() {
-		return []Check{first, failSource(purged, fmt.Sprintf("the server has purged %s, which the checkpoint does not hold", shorten(missing)), lostPlace)}
+		return []Check{first, failSource(purged, fmt.Sprintf("the server has purged %s, which %s does not hold", shorten(missing), o.called()), lostPlace)}
 	}
 	return []Check{first, checkOK(purged, "all there; %d transactions wait to be read", executed.Subtract(place).Count())}
 }
 
 // checkDomains compares with where MariaDB's binlogs end and where the oldest begins.
-func (i *Inspector) checkDomains(ctx context.Context, place *GTIDSet) []Check {
-	const same, purged = "same server", "binlogs since the checkpoint"
+func (i *Inspector) checkDomains(ctx context.Context, o PreflightOptions) []Check {
+	place := o.Checkpoint.GTIDs
+	const same, purged = "same server", "purged range"
 	end, err := ParseGTIDSet(MariaDB, i.variables["gtid_binlog_pos"])
 	if err != nil {
 		return []Check{FailedCheck(same, fmt.Errorf("read gtid_binlog_pos: %w", err))}
 	}
 	if unknown := place.Subtract(end); !unknown.IsEmpty() {
-		return []Check{failSource(same, fmt.Sprintf("another server answers, or its binlogs were reset: its binlog ends at %q, before %s of the checkpoint", end, shorten(unknown)), wrongServer)}
+		return []Check{failSource(same, fmt.Sprintf("another server answers, or its binlogs were reset: its binlog ends at %q, before %s of %s", end, shorten(unknown), o.called()), wrongServer)}
 	}
-	first := checkOK(same, "its binlog reaches the checkpoint")
+	first := checkOK(same, "its binlog reaches %s", o.called())
 	files, err := ask(ctx, i.conn, "SHOW BINARY LOGS")
 	if err != nil {
 		return []Check{first, FailedCheck(purged, err)}
@@ -85,7 +98,7 @@ func (i *Inspector) checkDomains(ctx context.Context, place *GTIDSet) []Check {
 		return []Check{first, FailedCheck(purged, fmt.Errorf("read where %s begins: %w", oldest, err))}
 	}
 	if missing := start.Subtract(place); !missing.IsEmpty() {
-		return []Check{first, failSource(purged, fmt.Sprintf("the server's oldest binlog, %s, begins after %s, which the checkpoint (%s) has not reached", oldest, shorten(missing), place), lostPlace)}
+		return []Check{first, failSource(purged, fmt.Sprintf("the server's oldest binlog, %s, begins after %s, which %s (%s) has not reached", oldest, shorten(missing), o.called(), place), lostPlace)}
 	}
 	return []Check{first, checkOK(purged, "all there, from %s on", oldest)}
 }
@@ -93,12 +106,12 @@ func (i *Inspector) checkDomains(ctx context.Context, place *GTIDSet) []Check {
 // checkFile looks for the file of a place without GTIDs, which only the server that wrote
 // it knows.
 func (i *Inspector) checkFile(ctx context.Context, o PreflightOptions) []Check {
-	const same, purged = "same server", "binlogs since the checkpoint"
+	const same, purged = "same server", "purged range"
 	place := *o.Checkpoint
 	if o.Server.UUID != "" && o.Server.UUID != i.server.UUID {
-		return []Check{failSource(same, fmt.Sprintf("the checkpoint is a file and offset of the server %s, and %s answers", o.Server.UUID, i.server.UUID), wrongServer)}
+		return []Check{failSource(same, fmt.Sprintf("%s is a file and offset of the server %s, and %s answers", o.called(), o.Server.UUID, i.server.UUID), wrongServer)}
 	}
-	first := checkOK(same, "it is the server that the checkpoint was written for")
+	first := checkOK(same, "it is the server that %s was written for", o.called())
 	files, err := ask(ctx, i.conn, "SHOW BINARY LOGS")
 	if err != nil {
 		return []Check{first, FailedCheck(purged, err)}
@@ -109,11 +122,11 @@ func (i *Inspector) checkFile(ctx context.Context, o PreflightOptions) []Check {
 		}
 		length, err := strconv.ParseUint(row[1], 10, 64)
 		if err == nil && place.Offset > length {
-			return []Check{first, failSource(purged, fmt.Sprintf("the checkpoint is at offset %d of %s, which ends at %d: it is not the file that it was", place.Offset, place.File, length), wrongServer)}
+			return []Check{first, failSource(purged, fmt.Sprintf("%s is at offset %d of %s, which ends at %d: it is not the file that it was", o.called(), place.Offset, place.File, length), wrongServer)}
 		}
 		return []Check{first, checkOK(purged, "all there, %d files", len(files.rows)-n)}
 	}
-	return []Check{first, failSource(purged, fmt.Sprintf("the server has purged %s, where the checkpoint is; it has %s", place.File, span(files)), lostPlace)}
+	return []Check{first, failSource(purged, fmt.Sprintf("the server has purged %s, where %s is; it has %s", place.File, o.called(), span(files)), lostPlace)}
 }
 
 // span is the first and last of the server's binlog files.

@@ -35,7 +35,7 @@ func verifyOnce(ctx context.Context, o ConnectOptions, from Resume) (Identity, e
 	}
 	defer func() { _ = inspector.Close() }()
 	place := from.Position
-	for _, c := range inspector.checkPlace(ctx, PreflightOptions{Checkpoint: &place, Server: from.Server}) {
+	for _, c := range inspector.CheckPlace(ctx, PreflightOptions{Checkpoint: &place, Server: from.Server}) {
 		if c.Err != nil {
 			return inspector.Server(), c.Err
 		}

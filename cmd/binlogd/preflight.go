@@ -39,6 +39,9 @@ func preflightSource(ctx context.Context, cfg *config, record *checkpoint.Record
 		options.Checkpoint, options.Server = &record.Position, record.Server
 	}
 	checks := inspector.Checks(ctx, options)
+	if record == nil && failures(checks) == nil {
+		checks = append(checks, checkStart(ctx, cfg, inspector)...)
+	}
 	tables, err := checkTables(ctx, cfg, inspector)
 	if err != nil {
 		return append(checks, unavailableSource(canal.FailedCheck("tables", err)))
@@ -48,6 +51,24 @@ func preflightSource(ctx context.Context, cfg *config, record *checkpoint.Record
 		checks[i] = unavailableSource(checks[i])
 	}
 	return checks
+}
+
+// checkStart looks for the place where a first run begins.
+func checkStart(ctx context.Context, cfg *config, inspector *canal.Inspector) []canal.Check {
+	check := canal.Check{Name: "start", Status: canal.CheckOK, Detail: "source.start: " + cfg.Source.Start}
+	start, err := canal.ParseStart(cfg.Source.Start)
+	if err != nil {
+		return []canal.Check{canal.FailedCheck(check.Name, cfg.located(err))}
+	}
+	place, err := canal.Locate(ctx, cfg.Source.ConnectOptions, start)
+	if err != nil {
+		return []canal.Check{canal.FailedCheck(check.Name, err)}
+	}
+	if err := inspector.Refresh(ctx); err != nil { // the place may be newer than what was read before
+		return []canal.Check{canal.FailedCheck(check.Name, err)}
+	}
+	check.Detail += " is at " + describePosition(place.Position)
+	return append([]canal.Check{check}, inspector.CheckPlace(ctx, canal.PreflightOptions{Checkpoint: &place.Position, Server: place.Server, Called: "source.start"})...)
 }
 
 // unavailableSource gives a failure that is neither the configuration's nor the server's

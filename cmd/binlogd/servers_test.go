@@ -46,6 +46,7 @@ type setup struct {
 	address  string
 	// What tests change before write.
 	tables  []string
+	start   string
 	publish string
 	more    string
 }
@@ -60,7 +61,7 @@ func grants(server *testenv.Server, database string) []string {
 
 func newSetup(t *testing.T, server *testenv.Server) *setup {
 	t.Helper()
-	s := &setup{server: server, database: server.Database(t), dir: t.TempDir(), address: server.Addr, publish: "{file: {path: events.jsonl}}"}
+	s := &setup{server: server, database: server.Database(t), dir: t.TempDir(), address: server.Addr, start: "latest", publish: "{file: {path: events.jsonl}}"}
 	server.Exec(t, "CREATE TABLE `"+s.database+"`.orders (id INT PRIMARY KEY, state VARCHAR(20))")
 	s.user, s.password = server.User(t, grants(server, s.database)...)
 	s.tables = []string{s.database + ".orders"}
@@ -70,7 +71,7 @@ func newSetup(t *testing.T, server *testenv.Server) *setup {
 func (s *setup) write(t *testing.T) {
 	t.Helper()
 	var b strings.Builder
-	fmt.Fprintf(&b, "name: shop\nsource:\n  address: %s\n  user: %s\n  password: %s\npublish: %s\nevents:\n", s.address, s.user, s.password, s.publish)
+	fmt.Fprintf(&b, "name: shop\nsource:\n  address: %s\n  user: %s\n  password: %s\n  start: %s\npublish: %s\nevents:\n", s.address, s.user, s.password, s.start, s.publish)
 	for _, table := range s.tables {
 		fmt.Fprintf(&b, "  - table: %s\n", table)
 	}
@@ -148,8 +149,8 @@ func TestUnknownTable(t *testing.T) {
 	onBoth(t, func(t *testing.T, server *testenv.Server) {
 		s := newSetup(t, server)
 		s.tables = []string{s.database + ".order", "no_such_database.*"}
-		s.requireRefusal(t, exitConfig, "binlogd.yaml:8: events[0].table: unknown table "+s.database+".order",
-			"did you mean "+s.database+".orders?", "binlogd.yaml:9: events[1].table: unknown table no_such_database.*")
+		s.requireRefusal(t, exitConfig, "binlogd.yaml:9: events[0].table: unknown table "+s.database+".order",
+			"did you mean "+s.database+".orders?", "binlogd.yaml:10: events[1].table: unknown table no_such_database.*")
 	})
 }
 
@@ -157,14 +158,14 @@ func TestUnknownKeyColumn(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, testenv.MySQL(t))
 	s.tables = []string{s.database + ".orders\n    key: [number]"}
-	s.requireRefusal(t, exitConfig, "binlogd.yaml:9: events[0].key", "number")
+	s.requireRefusal(t, exitConfig, "binlogd.yaml:10: events[0].key", "number")
 }
 
 func TestUnknownKeyInTheConfiguration(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, testenv.MySQL(t))
 	s.more = "admin:\n  lissten: x\n"
-	s.requireRefusal(t, exitConfig, "binlogd.yaml:10: admin.lissten: unknown key; did you mean listen?")
+	s.requireRefusal(t, exitConfig, "binlogd.yaml:11: admin.lissten: unknown key; did you mean listen?")
 }
 
 func TestBinlogOff(t *testing.T) {
@@ -260,6 +261,35 @@ func TestPurgedBinlogs(t *testing.T) {
 			s.requireStop(t, missing, "which the checkpoint", "source.start")
 		})
 	}
+}
+
+func TestAStartThatThisServerDoesNotHave(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		start string
+		code  int
+		words []string
+	}{
+		"a GTID set of another server": {"gtid:3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5", exitSource, []string{"another server answers", "of source.start"}},
+		"a GTID set of MariaDB":        {"gtid:0-1-5", exitConfig, []string{"source.start", "mysql"}},
+		"an unknown file":              {"file:binlog.999999:4", exitConfig, []string{"the server has no place binlog.999999:4"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSetup(t, testenv.MySQL(t))
+			s.start = test.start
+			s.requireRefusal(t, test.code, test.words...)
+		})
+	}
+	t.Run("purged", func(t *testing.T) {
+		t.Parallel()
+		server := testenv.StartMySQL(t, testenv.Options{})
+		s := newSetup(t, server)
+		server.PurgeBinlogs(t)
+		executed := server.GTIDExecuted(t)
+		s.start = "gtid:" + executed[:strings.Index(executed, ":")] + ":1"
+		s.requireRefusal(t, exitSource, "the server has purged", "which source.start does not hold")
+	})
 }
 
 func TestAnotherServer(t *testing.T) {
