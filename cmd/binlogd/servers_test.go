@@ -286,8 +286,8 @@ func TestAStartThatThisServerDoesNotHave(t *testing.T) {
 		server := testenv.StartMySQL(t, testenv.Options{})
 		s := newSetup(t, server)
 		server.PurgeBinlogs(t)
-		executed := server.GTIDExecuted(t)
-		s.start = "gtid:" + executed[:strings.Index(executed, ":")] + ":1"
+		uuid, _, _ := strings.Cut(server.GTIDExecuted(t), ":")
+		s.start = "gtid:" + uuid + ":1"
 		s.requireRefusal(t, exitSource, "the server has purged", "which source.start does not hold")
 	})
 }
