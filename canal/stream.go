@@ -92,7 +92,7 @@ func (o streamOptions) config(s *stream) (replication.BinlogSyncerConfig, error)
 				var d net.Dialer
 				var socket net.Conn
 				if socket, err = d.DialContext(ctx, network, address); err == nil {
-					s.socket.Store(&idleConn{Conn: socket, limit: silenceLimit(o.heartbeat), options: o})
+					s.socket.Store(&idleConn{Conn: socket, limit: SilenceLimit(o.heartbeat), options: o})
 				}
 			})
 			if err != nil {
@@ -193,8 +193,8 @@ type idleConn struct {
 	options streamOptions
 }
 
-// silenceLimit is how long nothing may arrive before a connection counts as dead.
-func silenceLimit(heartbeat time.Duration) time.Duration { return 2*heartbeat + heartbeat/2 }
+// SilenceLimit is how long nothing may arrive before a connection counts as dead.
+func SilenceLimit(heartbeat time.Duration) time.Duration { return 2*heartbeat + heartbeat/2 }
 
 func (c *idleConn) Read(b []byte) (int, error) {
 	if err := c.SetReadDeadline(time.Now().Add(c.limit)); err != nil {

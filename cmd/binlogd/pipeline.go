@@ -17,6 +17,7 @@ import (
 // publish runs the pipeline that cfg describes until ctx ends or it cannot go on, and tells
 // people and machines how it does meanwhile. record is the checkpoint, nil where none exists.
 func (a *app) publish(ctx context.Context, cfg *config, record *checkpoint.Record, store checkpoint.Store, sink publish.Sink) error {
+	pipeline.TuneMemory()
 	mapper, err := mapping.New(cfg.mapping())
 	if err != nil {
 		return cfg.locateAll(err)
@@ -39,7 +40,7 @@ func (a *app) publish(ctx context.Context, cfg *config, record *checkpoint.Recor
 		Store: store, SaveInterval: cfg.Checkpoint.Interval, Workers: cfg.Limits.Workers, Logger: a.logger,
 	})
 	report := newReporter(cfg, p, watch, record)
-	server, err := admin.Listen(ctx, admin.Options{Listen: cfg.Admin.Listen, Snapshot: report.snapshot, DeadAfter: 6 * cfg.Source.Heartbeat, Logger: a.logger})
+	server, err := admin.Listen(ctx, admin.Options{Listen: cfg.Admin.Listen, Snapshot: report.snapshot, DeadAfter: canal.SilenceLimit(cfg.Source.Heartbeat), Logger: a.logger})
 	if err != nil {
 		return err
 	}
