@@ -27,7 +27,7 @@ Exit codes:
   6  another instance holds the checkpoint`
 
 const rootExample = `  # See what changes in a database, without leaving anything behind:
-  binlogd run --source shop:secret@127.0.0.1:3306/shop
+  binlogd tail --source shop:secret@127.0.0.1:3306/shop
 
   # Write a configuration, see whether it would work, and run it:
   binlogd init --source root:secret@127.0.0.1:3306/shop -w binlogd.yaml
@@ -115,7 +115,7 @@ func (a *app) rootCommand() *cobra.Command {
 	root.PersistentFlags().StringVar(&a.logLevel, "log-level", "info", "the least that is logged: debug, info, warn or error")
 	complete(root, "log-format", "text", "json")
 	complete(root, "log-level", "debug", "info", "warn", "error")
-	root.AddCommand(a.runCommand(), a.checkCommand(), a.initCommand(), a.checkpointCommand(), a.versionCommand())
+	root.AddCommand(a.runCommand(), a.tailCommand(), a.checkCommand(), a.initCommand(), a.checkpointCommand(), a.versionCommand())
 	return root
 }
 
@@ -145,11 +145,17 @@ func (a *app) addConfigFlag(cmd *cobra.Command) {
 
 // addQuickFlags gives a command the flags that stand in for a file.
 func (a *app) addQuickFlags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&a.quick.source, "source", "", "without a file: user:password@host:port/database; %XX in user and password is decoded; the password may come from BINLOGD_PASSWORD or be asked for instead, so that it does not show in the process list")
-	cmd.Flags().StringVar(&a.quick.start, "start", "", "with --source: where to begin: latest (the default), earliest, gtid:SET, file:NAME:OFFSET or time:RFC3339")
+	a.addSourceFlag(cmd)
+	cmd.Flags().StringVar(&a.quick.start, "start", "", "with --source: "+startHelp+` (default "latest")`)
 	cmd.Flags().StringVar(&a.quick.sink, "sink", "", "with --source: where events go: stdout (the default), file:PATH, kafka:HOST:PORT or redis:HOST:PORT")
 	cmd.Flags().StringVar(&a.quick.checkpoint, "checkpoint", "", "with --source: keep the place in this file (default: keep none)")
 	complete(cmd, "start", "latest", "earliest")
+}
+
+const startHelp = "where to begin: latest, earliest, gtid:SET, file:NAME:OFFSET or time:RFC3339"
+
+func (a *app) addSourceFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&a.quick.source, "source", "", "without a file: user:password@host:port/database; %XX in user and password is decoded; the password may come from BINLOGD_PASSWORD or be asked for instead, so that it does not show in the process list")
 }
 
 // addOutputFlag gives a command -o.
