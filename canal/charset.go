@@ -92,6 +92,7 @@ func (cs *charset) load() {
 	case formMultiByte:
 		cs.ascii = true
 		cs.multi = newMultiByteTable(cs.name)
+	default: // the Unicode forms have no tables
 	}
 }
 
@@ -140,7 +141,13 @@ func (cs *charset) appendUTF8(dst, b []byte) (out []byte, invalid int) {
 		return dst, invalid
 	case formMultiByte:
 		return cs.multi.appendUTF8(dst, b)
+	default:
+		return cs.appendWide(dst, b)
 	}
+}
+
+// appendWide converts text whose characters have units of two or four bytes.
+func (cs *charset) appendWide(dst, b []byte) (out []byte, invalid int) {
 	for len(b) > 0 {
 		r, size := cs.wideRune(b)
 		if r < 0 {
@@ -179,7 +186,7 @@ func (cs *charset) wideRune(b []byte) (r rune, size int) {
 	if len(b) < 2 {
 		return -1, len(b)
 	}
-	switch cs.form { //nolint:exhaustive // the other forms have no units
+	switch cs.form {
 	case formUTF32:
 		if len(b) < 4 {
 			return -1, len(b)

@@ -83,7 +83,7 @@ func (d *Decoder) Rows(ctx context.Context, t *Transaction) *Rows {
 	r := &d.rows
 	r.reset(d, t)
 	if err := r.prepare(ctx); err != nil {
-		r.fail(nil, nil, err)
+		_ = r.fail(nil, nil, err)
 	}
 	return r
 }

@@ -220,6 +220,7 @@ func (f *field) complete(c *Column) error {
 		case f.charset.form == formUTF8:
 			f.code = codeUTF8
 		}
+	default: // nothing more is known of the others
 	}
 	return nil
 }

@@ -15,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-mysql-org/go-mysql/client"
 	"github.com/go-mysql-org/go-mysql/mysql"
 	"github.com/stretchr/testify/require"
 
@@ -100,7 +99,7 @@ func newOracle(t *testing.T, s *testenv.Server, metadata string) *oracle {
 	}
 	t.Logf("ORACLE_SEED=%d", seed)
 	connect := connectTo(s)
-	catalog := NewCatalog(func(ctx context.Context) (*client.Conn, error) { return connect.Connect(ctx) })
+	catalog := NewCatalog(connect.Connect)
 	t.Cleanup(func() { require.NoError(t, catalog.Close()) })
 	previous := s.Query(t, "SELECT @@global.binlog_row_metadata AS m")[0]["m"]
 	s.Exec(t, "SET GLOBAL binlog_row_metadata="+metadata)
@@ -216,7 +215,7 @@ func (o *oracle) show(t *testing.T, table string, c oracleCase) map[int64]string
 
 // asText is a value as SELECT shows it: dates without the T and Z that events have.
 func asText(v Value) string {
-	switch v.Kind {
+	switch v.Kind { //nolint:exhaustive // the others are shown as they are
 	case KindInt:
 		return strconv.FormatInt(v.Int(), 10)
 	case KindUint:

@@ -127,7 +127,7 @@ func (r *Rows) Next() bool {
 			r.endEvent()
 			more, err := r.nextEvent()
 			if err != nil {
-				r.fail(r.event.table, nil, err)
+				_ = r.fail(r.event.table, nil, err)
 				break
 			}
 			if !more {
@@ -140,7 +140,7 @@ func (r *Rows) Next() bool {
 		if !r.event.table.captured {
 			n, err := r.event.count()
 			if err != nil {
-				r.fail(r.event.table, nil, err)
+				_ = r.fail(r.event.table, nil, err)
 				break
 			}
 			r.place += n
@@ -151,7 +151,7 @@ func (r *Rows) Next() bool {
 		r.ordinal++
 		if r.place <= r.skip {
 			if err := r.event.skip(); err != nil {
-				r.fail(r.event.table, nil, err)
+				_ = r.fail(r.event.table, nil, err)
 			}
 			continue
 		}

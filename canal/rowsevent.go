@@ -62,7 +62,7 @@ func rowsEventTableID(e rawEvent) (uint64, error) {
 func (d *Decoder) parseRowsEvent(e rawEvent, table *tableMap) (rowsEvent, error) {
 	r := rowsEvent{table: table}
 	version2, compressed := false, false
-	switch e.kind() { //nolint:exhaustive // the source hands on rows events only
+	switch e.kind() {
 	case replication.WRITE_ROWS_EVENTv2:
 		r.op, version2 = Insert, true
 	case replication.UPDATE_ROWS_EVENTv2:

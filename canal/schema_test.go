@@ -1,11 +1,9 @@
 package canal
 
 import (
-	"context"
 	"errors"
 	"testing"
 
-	"github.com/go-mysql-org/go-mysql/client"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/stretchr/testify/require"
@@ -93,7 +91,7 @@ func tableOf(t *testing.T, s *testenv.Server, database, metadata string) *Table 
 
 func catalogOf(t *testing.T, s *testenv.Server) *Catalog {
 	connect := connectTo(s)
-	catalog := NewCatalog(func(ctx context.Context) (*client.Conn, error) { return connect.Connect(ctx) })
+	catalog := NewCatalog(connect.Connect)
 	t.Cleanup(func() { require.NoError(t, catalog.Close()) })
 	return catalog
 }

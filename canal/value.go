@@ -2,7 +2,11 @@ package canal
 
 import (
 	"encoding/binary"
+	"errors"
 )
+
+// errFieldCode is a mistake of newField's, never of the server's.
+var errFieldCode = errors.New("a value's size does not go with how it is read")
 
 // readValue reads the value at the start of b into v and returns the number of bytes that
 // it takes, its length before it included. v's bytes are b's own where they need no
@@ -108,6 +112,8 @@ func (d *Decoder) readValue(v *Value, f *field, b []byte) (int, error) {
 		d.text, kind = appendDateTimeHires(d.text, b[:f.size], int(f.digits)), KindDateTime
 	case codeTimestampHires:
 		d.text, kind = appendTimestampHires(d.text, b[:f.size], int(f.digits)), KindInstant
+	default:
+		return 0, errFieldCode
 	}
 	*v = Value{Kind: kind, Bytes: d.text[start:len(d.text):len(d.text)]}
 	return f.size, nil
@@ -146,6 +152,8 @@ func (d *Decoder) readBytes(v *Value, f *field, b []byte) error {
 	case codeVector:
 		d.text, err = appendVector(d.text, b)
 		kind = KindVector
+	default:
+		return errFieldCode
 	}
 	if err != nil {
 		return err
