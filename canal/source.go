@@ -84,8 +84,8 @@ type Source struct {
 	waiting   atomic.Bool // for room: the server is not listened to meanwhile
 }
 
-// OpenSource connects, makes sure that the server can serve the place to begin from, and starts to read.
-// A *ConfigError or *SourceError cannot be mended by another attempt.
+// OpenSource connects, makes sure that the server can serve the place to begin from, and starts to read. It waits for a server that
+// does not answer, until ctx ends; a *ConfigError or *SourceError cannot be mended by waiting.
 func OpenSource(ctx context.Context, o SourceOptions) (*Source, error) {
 	if o.Heartbeat == 0 {
 		o.Heartbeat = DefaultHeartbeat
@@ -93,15 +93,10 @@ func OpenSource(ctx context.Context, o SourceOptions) (*Source, error) {
 	if o.MaxInFlight == 0 {
 		o.MaxInFlight = DefaultMaxInFlight
 	}
-	server, err := verify(ctx, o.Connect, o.From)
+	chosen := o.ServerID == 0
+	server, err := o.meet(ctx)
 	if err != nil {
 		return nil, err
-	}
-	chosen := o.ServerID == 0
-	if chosen {
-		if o.ServerID, err = chooseServerID(ctx, o.Connect); err != nil {
-			return nil, err
-		}
 	}
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s := &Source{
@@ -118,6 +113,23 @@ func OpenSource(ctx context.Context, o SourceOptions) (*Source, error) {
 		s.fail(s.read(chosen))
 	}()
 	return s, nil
+}
+
+// meet finds out who the server is and that it can serve the place to begin from, and chooses a server id.
+func (o *SourceOptions) meet(ctx context.Context) (Identity, error) {
+	for delay := backoffInitial; ; delay = min(2*delay, backoffMax) {
+		server, err := verify(ctx, o.Connect, o.From)
+		if err == nil && o.ServerID == 0 {
+			o.ServerID, err = chooseServerID(ctx, o.Connect)
+		}
+		if err == nil || endsTheRun(err) || ctx.Err() != nil {
+			return server, err
+		}
+		o.Logger.Warn("the source does not answer; connecting again", "error", err, "wait", delay)
+		if !sleep(ctx, delay/2+rand.N(delay/2)) { //nolint:gosec // jitter
+			return server, ctx.Err()
+		}
+	}
 }
 
 func (s *Source) newCutter() *cutter {

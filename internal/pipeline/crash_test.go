@@ -19,28 +19,18 @@ import (
 // patience is how long a test waits for what must come.
 const patience = 2 * time.Minute
 
-// finish runs a child that does not crash until the checkpoint holds all that the server has executed, and ends it in order.
-func finish(t *testing.T, server *testenv.Server, s settings) {
-	t.Helper()
-	s.Crash = nowhere
-	cmd := s.start(t)
-	awaitCaughtUp(t, server, s.Checkpoint)
-	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
-	require.NoError(t, cmd.Wait())
-}
-
 // awaitCaughtUp waits until the checkpoint covers all that the server has in its binlog now.
 func awaitCaughtUp(t *testing.T, server *testenv.Server, path string) {
 	t.Helper()
 	gtids := server.GTIDExecuted(t)
 	file, offset := server.BinlogPosition(t)
-	require.Eventuallyf(t, func() bool {
+	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		record, err := checkpoint.ReadFile(path)
-		if err != nil {
-			return false
+		if err == nil && covers(t, record.Position, gtids, file, offset) {
+			return
 		}
-		return covers(t, record.Position, gtids, file, offset)
-	}, patience, 20*time.Millisecond, "the checkpoint does not reach %s, %s:%d", gtids, file, offset)
+		require.Lessf(t, time.Now(), deadline, "the checkpoint does not reach %s, %s:%d: %+v (%v)", gtids, file, offset, record, err)
+	}
 }
 
 // covers reports whether a position is behind a GTID set, or where it has none, behind file and offset.
@@ -62,14 +52,14 @@ func TestKilledAtEachPoint(t *testing.T) {
 			server := testenv.MySQL(t)
 			l := newLoad(t, server)
 			s := newSettings(t, server, l.db+".*")
-			finish(t, server, s) // the checkpoint is there before the first write
+			s.once(t, server) // the checkpoint is there before the first write
 			l.during(t, func() {
 				for range rounds {
 					s.Crash, s.Countdown = point, rand.IntN(20)
 					expectKilled(t, s.start(t))
 				}
 			})
-			finish(t, server, s)
+			s.once(t, server)
 			found := l.verify(t, s.to.read(t))
 			t.Logf("%+v", found)
 			if point == published || point == acknowledged {
@@ -158,7 +148,7 @@ func killAtRandom(t *testing.T, l load, kills int, to destination) {
 		s = s.into(to)
 	}
 	began := time.Now()
-	finish(t, l.server, s)
+	s.once(t, l.server)
 	life := min(max(2*time.Since(began), 400*time.Millisecond), 1200*time.Millisecond) // on a busy machine all takes longer
 	l.during(t, func() {
 		for range kills {
@@ -168,7 +158,7 @@ func killAtRandom(t *testing.T, l load, kills int, to destination) {
 			expectKilled(t, cmd)
 		}
 	})
-	finish(t, l.server, s)
+	s.once(t, l.server)
 	t.Logf("%d kills: %+v", kills, l.verify(t, s.to.read(t)))
 }
 
@@ -178,7 +168,7 @@ func TestKilledWhileTheSinkHalts(t *testing.T) {
 	l := newLoad(t, testenv.MySQL(t))
 	s := newSettings(t, l.server, l.db+".*")
 	s.Halting = true
-	finish(t, l.server, s)
+	s.once(t, l.server)
 	l.during(t, func() {
 		for range 20 {
 			cmd := s.start(t)
@@ -187,7 +177,7 @@ func TestKilledWhileTheSinkHalts(t *testing.T) {
 			expectKilled(t, cmd)
 		}
 	})
-	finish(t, l.server, s)
+	s.once(t, l.server)
 	found := l.verify(t, lanes(s.events(t)))
 	t.Logf("%+v", found)
 	require.NotZero(t, found.repeats)

@@ -93,3 +93,22 @@ func TestStoppedWhileStarting(t *testing.T) {
 		s = newSettings(t, server, "no_such.*")
 	}
 }
+
+// TestStartedBeforeTheServer: a start that has a checkpoint waits for a server that does not answer yet.
+func TestStartedBeforeTheServer(t *testing.T) {
+	t.Parallel()
+	server := testenv.MySQL(t)
+	db := server.Database(t)
+	s := newSettings(t, server, db+".*")
+	s.once(t, server)
+	proxy := testenv.NewProxy(t, server.Addr)
+	proxy.Refuse(t, true)
+	s.Address = proxy.Addr
+	l := s.run(t, nil)
+	server.Exec(t, "CREATE TABLE "+db+".a (id INT PRIMARY KEY)", "INSERT INTO "+db+".a VALUES (1)")
+	time.Sleep(200 * time.Millisecond)
+	proxy.Refuse(t, false)
+	l.caughtUp(t, server)
+	l.stop(t)
+	require.Equal(t, []string{"1"}, keys(s.events(t)))
+}
