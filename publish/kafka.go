@@ -122,7 +122,11 @@ func (k *Kafka) stale() bool {
 	return false
 }
 
-// Ping connects to a broker, asks for the others, and for the right to write.
+// kafkaLoadPause is how often a broker that has only just started is asked again.
+const kafkaLoadPause = 100 * time.Millisecond
+
+// Ping connects to a broker, asks for the others, and for the right to write. A broker that is still loading what it
+// needs for that is waited for.
 func (k *Kafka) Ping(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, kafkaDialTimeout, errors.New("no answer within 5 s"))
 	defer cancel()
@@ -130,7 +134,7 @@ func (k *Kafka) Ping(ctx context.Context) error {
 
 	var failures error
 	for _, address := range k.options.Brokers {
-		err := k.ping(address)
+		err := k.ping(ctx, address)
 		if err == nil || permanent(err) {
 			return err
 		}
@@ -142,7 +146,7 @@ func (k *Kafka) Ping(ctx context.Context) error {
 	return fmt.Errorf("reach Kafka at %w; check publish.kafka.brokers, and that the broker runs and lets this machine in", failures)
 }
 
-func (k *Kafka) ping(address string) error {
+func (k *Kafka) ping(ctx context.Context, address string) error {
 	first := sarama.NewBroker(address)
 	if err := connect(first, k.config); err != nil {
 		return err
@@ -160,6 +164,9 @@ func (k *Kafka) ping(address string) error {
 		if err == nil {
 			defer func() { _ = b.Close() }()
 			_, err := initProducerID(b)
+			for errors.Is(err, sarama.ErrOffsetsLoadInProgress) && wait(ctx, kafkaLoadPause) == nil {
+				_, err = initProducerID(b)
+			}
 			return err
 		}
 		unreachable = errors.Join(unreachable, fmt.Errorf("it names %s as the address of broker %d, which cannot be reached (set advertised.listeners of the broker to an address that this machine reaches): %w", b.Addr(), b.ID(), err))
