@@ -8,6 +8,7 @@ import (
 // Op is the kind of a row change.
 type Op uint8
 
+// The kinds of row changes.
 const (
 	Insert Op = iota + 1
 	Update
@@ -29,9 +30,9 @@ func (o Op) String() string {
 // Kind tells how a Value is to be read.
 type Kind uint8
 
+// Each kind names the method or field of Value that holds it.
 const (
-	// KindAbsent: the binlog does not carry the column (row image not FULL).
-	KindAbsent Kind = iota
+	KindAbsent Kind = iota // the binlog does not carry the column (row image not FULL)
 	KindNull
 	KindInt      // Int
 	KindUint     // Uint; also YEAR and BIT
