@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -75,7 +74,7 @@ func (c *Catalog) ask(ctx context.Context, database, name string, columns []Colu
 		}
 		c.conn = conn
 	}
-	table, err := readSchema(ctx, c.conn, database, name, columns)
+	table, err := fitSchema(ctx, c.conn, database, name, columns)
 	var schema *SchemaError
 	if err != nil && !errors.As(err, &schema) {
 		_ = c.conn.Close() // it may be of no further use; the next attempt has a new one
@@ -99,53 +98,29 @@ func prepareCatalog(ctx context.Context, conn *client.Conn) error {
 	return err
 }
 
-// readSchema reads a table's schema and compares it with the columns of its table map.
-func readSchema(ctx context.Context, conn *client.Conn, database, name string, columns []Column) (*Table, error) {
-	answer, err := ask(ctx, conn, `SELECT COLUMN_NAME, COLUMN_TYPE, CHARACTER_SET_NAME, EXTRA, IS_NULLABLE
-		FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? ORDER BY ORDINAL_POSITION`, database, name)
+// fitSchema reads a table's schema as it is now and compares it with the columns of its table map.
+func fitSchema(ctx context.Context, conn *client.Conn, database, name string, columns []Column) (*Table, error) {
+	schema, err := readSchema(ctx, conn, database, name)
 	if err != nil {
-		return nil, fmt.Errorf("read the columns of table %s.%s: %w", database, name, err)
-	}
-	table := &Table{Database: database, Name: name, Columns: make([]Column, 0, len(columns))}
-	refuse := func(column, format string, args ...any) error {
-		return &SchemaError{
-			Database: database, Table: name, Column: column, Problem: fmt.Sprintf(format, args...),
-			Remedy: "the table was probably changed since these rows were written; SET GLOBAL binlog_row_metadata=FULL keeps that from happening again, and source.start with a new checkpoint.path passes over these rows",
-		}
-	}
-	if len(columns) > 0 && columns[0].Name != "" {
-		return nameMariaDBTypes(&Table{Database: database, Name: name, Columns: slices.Clone(columns)}, answer)
-	}
-	if len(answer.rows) == 0 {
-		return nil, refuse("", "the server shows no such table to this account")
-	}
-	for i := range answer.rows {
-		var c Column
-		if i < len(columns) {
-			c = columns[i]
-		}
-		typ, err := parseColumnType(answer.value(i, "column_type"))
-		if err != nil {
-			return nil, refuse(answer.value(i, "column_name"), "%s", err)
-		}
-		c.describe(answer.value(i, "column_name"), &typ, answer.value(i, "character_set_name"))
-		c.Nullable = answer.value(i, "is_nullable") == "YES"
-		c.Invisible = strings.Contains(strings.ToUpper(answer.value(i, "extra")), "INVISIBLE")
-		table.Columns = append(table.Columns, c)
-		if i < len(columns) {
-			if !typ.fits(&columns[i], c.Charset) {
-				return nil, refuse(c.Name, "it is %s now, the rows have %s in its place", typ.text, columns[i].typeName())
-			}
-		}
-	}
-	addSystemVersioning(table, columns)
-	if hidden := hiddenHashes(columns, len(table.Columns)); len(table.Columns)+hidden != len(columns) {
-		return nil, refuse("", "it has %d columns now, the rows have %d", len(table.Columns), len(columns))
-	}
-	if table.PrimaryKey, err = readPrimaryKey(ctx, conn, table); err != nil {
 		return nil, err
 	}
-	return table, nil
+	if len(columns) > 0 && columns[0].Name != "" {
+		if schema == nil {
+			schema = &Schema{}
+		}
+		return nameMariaDBTypes(&Table{Database: database, Name: name, Columns: slices.Clone(columns)}, schema)
+	}
+	misfit := &schemaMisfit{problem: "the server shows no such table to this account"}
+	if schema != nil {
+		table, err := schema.fit(database, name, columns, "now")
+		if !errors.As(err, &misfit) {
+			return table, err
+		}
+	}
+	return nil, &SchemaError{
+		Database: database, Table: name, Column: misfit.column, Problem: misfit.problem,
+		Remedy: "the table was probably changed since these rows were written; SET GLOBAL binlog_row_metadata=FULL keeps that from happening again, and source.start with a new checkpoint.path passes over these rows",
+	}
 }
 
 // describe sets what information_schema says of a column.
@@ -165,29 +140,4 @@ func (c *Column) describe(name string, typ *columnType, charset string) {
 		// MariaDB's own formats have their digits in the schema only.
 		c.fraction = uint8(typ.arg(0, 0))
 	}
-}
-
-// readPrimaryKey reads the column indexes of a table's primary key, in key order.
-func readPrimaryKey(ctx context.Context, conn *client.Conn, table *Table) ([]int, error) {
-	answer, err := ask(ctx, conn, `SELECT COLUMN_NAME FROM information_schema.STATISTICS
-		WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? AND INDEX_NAME = 'PRIMARY' ORDER BY SEQ_IN_INDEX`, table.Database, table.Name)
-	if err != nil {
-		return nil, fmt.Errorf("read the primary key of table %s.%s: %w", table.Database, table.Name, err)
-	}
-	var key []int
-	for i := range answer.rows {
-		name := answer.value(i, "column_name")
-		for c := range table.Columns {
-			if strings.EqualFold(table.Columns[c].Name, name) {
-				key = append(key, c)
-			}
-		}
-	}
-	if len(key) != len(answer.rows) {
-		return nil, &SchemaError{
-			Database: table.Database, Table: table.Name, Problem: "its primary key names columns that it does not have",
-			Remedy: "it was changed while it was looked at: start binlogd again",
-		}
-	}
-	return key, nil
 }

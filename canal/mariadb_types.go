@@ -33,16 +33,15 @@ func anyLooksLikeBinary(columns []Column) bool {
 	return false
 }
 
-// nameMariaDBTypes sets SourceType where the table map is not enough; answer has the
-// columns that the server shows of t now.
-func nameMariaDBTypes(t *Table, answer *answer) (*Table, error) {
+// nameMariaDBTypes sets SourceType where the table map is not enough.
+func nameMariaDBTypes(t *Table, schema *Schema) (*Table, error) {
 	for i := range t.Columns {
 		c := &t.Columns[i]
 		f, err := newField(c)
 		if err != nil || !looksLikeBinary(c) && !f.isOldTemporal() {
 			continue
 		}
-		typ, err := typeOfColumn(answer, c)
+		typ, err := typeOfColumn(schema, c)
 		switch {
 		case err == nil:
 			c.describe(c.Name, typ, "")
@@ -60,19 +59,17 @@ func nameMariaDBTypes(t *Table, answer *answer) (*Table, error) {
 }
 
 // typeOfColumn finds a column by its name; its type must be able to look like c.
-func typeOfColumn(answer *answer, c *Column) (*columnType, error) {
-	for i := range answer.rows {
-		if answer.value(i, "column_name") != c.Name {
-			continue
-		}
-		typ, err := parseColumnType(answer.value(i, "column_type"))
-		if err != nil {
-			return nil, err
-		}
-		if !typ.fits(c, answer.value(i, "character_set_name")) {
-			return nil, fmt.Errorf("the column is %s now", typ.text)
-		}
-		return &typ, nil
+func typeOfColumn(schema *Schema, c *Column) (*columnType, error) {
+	known := schema.column(c.Name)
+	if known == nil {
+		return nil, fmt.Errorf("the server shows no such column to this account")
 	}
-	return nil, fmt.Errorf("the server shows no such column to this account")
+	typ, err := parseColumnType(known.Type)
+	if err != nil {
+		return nil, err
+	}
+	if !typ.fits(c, known.Charset) {
+		return nil, fmt.Errorf("the column is %s now", typ.text)
+	}
+	return &typ, nil
 }

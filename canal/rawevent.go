@@ -88,6 +88,7 @@ type query struct {
 	text     []byte
 	// ansiQuotes: the statement ran with sql_mode=ANSI_QUOTES, so that "x" is a name.
 	ansiQuotes bool
+	session
 }
 
 // parseQuery reads a QUERY_EVENT: thread id 4, execution time 4, length of the database's name 1,
@@ -106,8 +107,9 @@ func parseQuery(e rawEvent) (query, error) {
 	q := query{
 		database:   rest[status : status+database],
 		text:       rest[status+database+1:],
-		ansiQuotes: ansiQuotes(rest[:status]),
+		session:    readSession(rest[:status]),
 	}
+	q.ansiQuotes = q.sqlMode&modeANSIQuotes != 0
 	if e.kind() == eventMariaDBQueryCompressed {
 		if len(q.text) < 1 || len(q.text) < 1+int(q.text[0]&7) {
 			return query{}, errors.New("compressed query event is cut off")
@@ -121,17 +123,56 @@ func parseQuery(e rawEvent) (query, error) {
 	return q, nil
 }
 
-// ansiQuotes looks for sql_mode among a query event's status variables. They have no lengths of
-// their own; flags2 (0) and sql_mode (1) come first where they are there.
-func ansiQuotes(status []byte) bool {
-	const modeANSIQuotes = 1 << 2
-	if len(status) >= 5 && status[0] == 0 {
-		status = status[5:]
+// session is what a query event says of the session that ran it.
+type session struct {
+	sqlMode uint64
+	// client and server are collation ids: of the statement's text, and of databases that are created without a
+	// character set. Zero where the event does not say it.
+	client, server uint16
+}
+
+const modeANSIQuotes = 1 << 2
+
+// readSession reads a query event's status variables as far as they matter. They have no lengths of their own: reading ends at
+// the first that is not known. Those in question come before any other.
+func readSession(status []byte) (s session) {
+	const (
+		flags2 = iota
+		sqlMode
+		catalog
+		autoIncrement
+		charset
+		catalogNZ = 6
+	)
+	for len(status) > 0 {
+		size := 0
+		switch status[0] {
+		case flags2, autoIncrement:
+			size = 4
+		case sqlMode:
+			size = 8
+		case charset:
+			size = 6
+		case catalogNZ:
+			if len(status) < 2 {
+				return s
+			}
+			size = 1 + int(status[1])
+		default:
+			return s
+		}
+		if len(status) < 1+size {
+			return s
+		}
+		switch value := status[1 : 1+size]; status[0] {
+		case sqlMode:
+			s.sqlMode = binary.LittleEndian.Uint64(value)
+		case charset:
+			s.client, s.server = binary.LittleEndian.Uint16(value), binary.LittleEndian.Uint16(value[4:])
+		}
+		status = status[1+size:]
 	}
-	if len(status) >= 9 && status[0] == 1 {
-		return binary.LittleEndian.Uint64(status[1:])&modeANSIQuotes != 0
-	}
-	return false
+	return s
 }
 
 // parseExecuteLoad reads the query of an EXECUTE_LOAD_QUERY_EVENT: a query event with 13 more bytes of

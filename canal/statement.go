@@ -111,6 +111,7 @@ type tokens struct {
 	ansiQuotes bool
 	// identifier: the token given last could be a name; quotes: it stood in quotes.
 	identifier, quotes bool
+	left               int // of the text, from the beginning of the token given last
 }
 
 func newTokens(text string, ansiQuotes bool) *tokens {
@@ -122,6 +123,7 @@ func (t *tokens) next() string {
 	t.identifier, t.quotes = false, false
 	for t.text != "" {
 		c := t.text[0]
+		t.left = len(t.text)
 		switch {
 		case c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == ';':
 			t.text = t.text[1:]

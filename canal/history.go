@@ -1,0 +1,2 @@
+package canal
+type schemaTracker struct{}
