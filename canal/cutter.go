@@ -20,6 +20,8 @@ type cutter struct {
 	// emit hands a transaction or piece on. It may block.
 	emit   func(*Transaction) error
 	logger *slog.Logger
+	// schemas follows the statements that change tables; nil where nobody needs their schemas.
+	schemas *schemaTracker
 
 	place place
 	read  *GTIDSet // every transaction read whole, held XA PREPAREs included; nil without GTIDs
@@ -37,7 +39,6 @@ type cutter struct {
 type openTransaction struct {
 	piece *Transaction // what is not handed on yet
 	begin begin
-	xid   string // between XA START and XA PREPARE
 	// began: BEGIN or its like was seen, so that a COMMIT must follow.
 	began  bool
 	hold   bool // an XA transaction: rows wait for its COMMIT
@@ -48,6 +49,7 @@ type openTransaction struct {
 	tableMaps  [][]byte      // of the statement being read
 	chain      chan ordinals // from the last piece handed on
 	pieces     int
+	schemas    *schemaSnapshot // that its rows were written with, where that is not the one in force now
 }
 
 // resumeInside tells the cutter that the rows up to a place inside a transaction were handed on by an earlier run.
@@ -67,6 +69,9 @@ func (c *cutter) reconnected() {
 		c.place = place{file: o.piece.File, offset: o.piece.Start}
 		c.open = nil
 		c.xa.discard()
+	}
+	if c.schemas != nil {
+		c.schemas.discard()
 	}
 	c.fresh = true
 }
@@ -94,7 +99,7 @@ func (c *cutter) event(e rawEvent) error {
 
 // logical takes an event that stands in the binlog itself or inside a compressed transaction.
 func (c *cutter) logical(e rawEvent) error {
-	switch kind := e.kind(); kind { //nolint:exhaustive // unknown ones end in an error
+	switch kind := e.kind(); kind {
 	case replication.GTID_EVENT, replication.ANONYMOUS_GTID_EVENT, replication.GTID_TAGGED_LOG_EVENT, replication.MARIADB_GTID_EVENT:
 		b, err := parseBegin(e)
 		if err != nil {
@@ -200,6 +205,9 @@ func (c *cutter) cutOff() error {
 	c.logger.Warn("passing over a transaction that a crash of the server cut off: it was rolled back", "transaction", id, "at", c.place.String())
 	c.open = nil
 	c.xa.discard()
+	if c.schemas != nil {
+		c.schemas.discard()
+	}
 	return nil
 }
 
@@ -234,6 +242,9 @@ func (c *cutter) beginTransaction(e rawEvent, b begin) error {
 	}
 	c.fresh = false
 	c.open = o
+	if c.schemas != nil {
+		c.schemas.begins(place{c.place.file, start}, c.read)
+	}
 	return nil
 }
 
@@ -265,6 +276,10 @@ func (c *cutter) tableMap(e rawEvent) error {
 		return c.broken(errors.New("rows outside a transaction"))
 	}
 	c.open.tableMaps = append(c.open.tableMaps, e)
+	c.open.piece.schemas = c.open.schemas
+	if c.schemas != nil && c.open.schemas == nil {
+		c.open.piece.schemas = c.schemas.snapshot()
+	}
 	return c.append(e)
 }
 
@@ -309,7 +324,7 @@ func (c *cutter) handOnPiece() error {
 	o.pieces++
 	o.piece = &Transaction{
 		GTID: piece.GTID, Server: piece.Server, File: piece.File, Start: piece.Start, CommittedAt: piece.CommittedAt,
-		Number: piece.Number, Piece: piece.Piece + 1, tableMaps: o.tableMaps, in: piece.out,
+		Number: piece.Number, Piece: piece.Piece + 1, tableMaps: o.tableMaps, in: piece.out, schemas: piece.schemas,
 	}
 	return c.emit(piece)
 }
@@ -335,6 +350,12 @@ func (c *cutter) finish() error {
 		c.read.Add(t.GTID)
 	}
 	t.EndFile, t.EndOffset = c.place.file, c.place.offset
+	if c.schemas != nil {
+		if err := c.schemas.commit(identity(t.GTID, t.File, t.Start)); err != nil {
+			return err
+		}
+		t.SchemaVersion = c.schemas.version
+	}
 	c.xa.settle(t)
 	c.open = nil
 	return c.emit(t)

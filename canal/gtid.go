@@ -13,6 +13,7 @@ import (
 // Flavor says whose binlog it is: the two servers' formats and GTIDs differ.
 type Flavor uint8
 
+// The flavors.
 const (
 	MySQL Flavor = iota
 	MariaDB

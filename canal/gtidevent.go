@@ -20,7 +20,7 @@ type begin struct {
 
 // parseBegin reads an event that opens a transaction.
 func parseBegin(e rawEvent) (begin, error) {
-	switch e.kind() { //nolint:exhaustive // the caller has looked at the type
+	switch e.kind() {
 	case replication.GTID_TAGGED_LOG_EVENT:
 		return parseTaggedGTID(e)
 	case replication.MARIADB_GTID_EVENT:

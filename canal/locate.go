@@ -27,6 +27,7 @@ type Start struct {
 // StartKind is the form of a Start.
 type StartKind uint8
 
+// The forms of a Start.
 const (
 	StartLatest StartKind = iota
 	StartEarliest

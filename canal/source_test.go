@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -29,12 +30,7 @@ func follow(t *testing.T, s *testenv.Server, from Resume, captured ...string) *r
 	source, err := OpenSource(t.Context(), SourceOptions{
 		Connect: connectTo(s), Heartbeat: time.Second, From: from, SpillDir: t.TempDir(),
 		Captured: func(database, table string) bool {
-			for _, c := range captured {
-				if c == database+"."+table {
-					return true
-				}
-			}
-			return false
+			return slices.Contains(captured, database+"."+table)
 		},
 		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})

@@ -156,10 +156,12 @@ func (s *stream) close() {
 	s.syncer.Close()
 }
 
-// cut closes the socket, so that whoever reads from it returns.
+// cut makes whoever reads from the connection return. The syncer closes it then: closing it here would have the syncer close it a
+// second time while its own goroutine still reads.
 func (s *stream) cut() {
 	if c := s.socket.Load(); c != nil {
-		_ = c.Close()
+		c.ended.Store(true)
+		_ = c.SetReadDeadline(time.Unix(1, 0))
 	}
 }
 
@@ -191,6 +193,7 @@ type idleConn struct {
 	net.Conn
 	limit   time.Duration
 	options streamOptions
+	ended   atomic.Bool // nothing is to be read any more
 }
 
 // SilenceLimit is how long nothing may arrive before a connection counts as dead.
@@ -199,6 +202,9 @@ func SilenceLimit(heartbeat time.Duration) time.Duration { return 2*heartbeat + 
 func (c *idleConn) Read(b []byte) (int, error) {
 	if err := c.SetReadDeadline(time.Now().Add(c.limit)); err != nil {
 		return 0, err
+	}
+	if c.ended.Load() { // the deadline that goes with it may have been set before this one
+		return 0, net.ErrClosed
 	}
 	n, err := c.Conn.Read(b)
 	if n > 0 {

@@ -93,7 +93,7 @@ func child(text string) error {
 		if err != nil {
 			return err
 		}
-		defer f.Close() //nolint:errcheck // a profile that is cut off says so itself
+		defer f.Close()
 		if err := pprof.StartCPUProfile(f); err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 
 	"github.com/binlogd/binlogd/internal/testenv/daemon"
 	"github.com/binlogd/binlogd/internal/testenv/fetch"
@@ -55,8 +56,8 @@ func startLab(ctx context.Context, o options) (l *lab, err error) {
 }
 
 func (l *lab) close() {
-	for i := len(l.closers) - 1; i >= 0; i-- {
-		l.closers[i]()
+	for _, undo := range slices.Backward(l.closers) {
+		undo()
 	}
 }
 
@@ -159,7 +160,7 @@ func (l *lab) exec(ctx context.Context, statements ...string) error {
 	if err != nil {
 		return fmt.Errorf("connect to MySQL: %w", err)
 	}
-	defer conn.Close() //nolint:errcheck // nothing depends on it
+	defer conn.Close()
 	for _, statement := range statements {
 		if _, err := conn.ExecContext(ctx, statement); err != nil {
 			return fmt.Errorf("%.60s: %w", statement, err)

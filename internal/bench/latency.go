@@ -64,7 +64,7 @@ func (l *lab) steady(ctx context.Context) (int, error) {
 			if err != nil {
 				return err
 			}
-			defer conn.Close()                                      //nolint:errcheck // nothing depends on it
+			defer conn.Close()
 			w := loader{random: newRandom(l.opts.seed + uint64(c))} //nolint:gosec // a small number
 			next := time.Now()
 			for ctx.Err() == nil {

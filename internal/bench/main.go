@@ -50,7 +50,7 @@ func main() {
 	flag.StringVar(&o.profiles, "profiles", "", "folder for a CPU profile of each way of reading")
 	flag.Uint64Var(&o.seed, "seed", 1, "seed of the load")
 	flag.Parse()
-	for _, text := range strings.Split(huge, ",") {
+	for text := range strings.SplitSeq(huge, ",") {
 		var n int
 		if _, err := fmt.Sscan(text, &n); err != nil {
 			fmt.Fprintf(os.Stderr, "-huge: %q is no number of rows\n", text)

@@ -50,7 +50,7 @@ func readMessages(s settings) (messages []*sarama.ProducerMessage, size uint64, 
 	if err != nil {
 		return nil, 0, fmt.Errorf("read the messages: %w", err)
 	}
-	defer f.Close() //nolint:errcheck // it is only read
+	defer f.Close()
 	lines := bufio.NewScanner(f)
 	lines.Buffer(make([]byte, 1<<20), 64<<20)
 	for lines.Scan() {

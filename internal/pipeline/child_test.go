@@ -83,7 +83,7 @@ func (s settings) start(t *testing.T) *exec.Cmd {
 	require.NoError(t, err)
 	self, err := os.Executable()
 	require.NoError(t, err)
-	cmd := exec.Command(self) //nolint:noctx // it is killed on purpose
+	cmd := exec.Command(self)
 	cmd.Env = append(os.Environ(), childVariable+"="+string(text))
 	cmd.Stderr = t.Output()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

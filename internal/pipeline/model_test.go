@@ -62,7 +62,7 @@ func (l load) write(ctx context.Context, writer int, random *rand.Rand) error {
 	if err != nil {
 		return err
 	}
-	defer conn.Close() //nolint:errcheck // nothing depends on it
+	defer conn.Close()
 	if l.session != "" {
 		if _, err := conn.ExecContext(ctx, l.session); err != nil {
 			return err
@@ -72,7 +72,7 @@ func (l load) write(ctx context.Context, writer int, random *rand.Rand) error {
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback() //nolint:errcheck // it does nothing after Commit
+	defer tx.Rollback()
 	for range 1 + random.IntN(20) {
 		if _, err := tx.ExecContext(ctx, l.change(writer*1000+random.IntN(200), random)); err != nil {
 			return err

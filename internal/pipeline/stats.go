@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -81,8 +82,8 @@ func (c *counters) table(e *mapping.Event) *TableStats {
 func (c *counters) passed(b *batch) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for i := len(b.jobs) - 1; i >= 0; i-- {
-		if parts := b.jobs[i].parts; len(parts) > 0 {
+	for _, j := range slices.Backward(b.jobs) {
+		if parts := j.parts; len(parts) > 0 {
 			c.done = parts[len(parts)-1].transaction.CommittedAt
 			return
 		}
