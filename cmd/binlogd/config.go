@@ -43,6 +43,8 @@ type sourceConfig struct {
 	ServerID uint32 `yaml:"server_id"`
 	// Heartbeat is how often an idle server is to say that it is alive.
 	Heartbeat time.Duration `yaml:"heartbeat"`
+	// InvalidText is what becomes of bytes that are no text in their column's character set: stop or replace.
+	InvalidText string `yaml:"invalid_text"`
 }
 
 type checkpointConfig struct {
@@ -63,6 +65,19 @@ type limitsConfig struct {
 	Workers int `yaml:"workers"`
 }
 
+// The values of source.invalid_text.
+const (
+	invalidTextStop    = "stop"
+	invalidTextReplace = "replace"
+)
+
+func (c sourceConfig) invalidText() canal.InvalidText {
+	if c.InvalidText == invalidTextReplace {
+		return canal.ReplaceInvalidText
+	}
+	return canal.StopOnInvalidText
+}
+
 // defaults is what an empty configuration amounts to.
 func defaults() config {
 	return config{
@@ -70,6 +85,7 @@ func defaults() config {
 			ConnectOptions: canal.ConnectOptions{TLS: canal.TLSOptions{Mode: canal.TLSPreferred}, Timeout: canal.DefaultTimeout},
 			Start:          "latest",
 			Heartbeat:      canal.DefaultHeartbeat,
+			InvalidText:    invalidTextStop,
 		},
 		Checkpoint: checkpointConfig{Store: "file", Interval: 500 * time.Millisecond},
 		Limits:     limitsConfig{InFlight: canal.DefaultMaxInFlight},
@@ -129,6 +145,9 @@ func (c *config) validate() error {
 	mistakes = append(mistakes, c.Source.Validate(), startErr, c.Publish.Validate(), c.mapping().Validate())
 	if c.Source.Heartbeat < 100*time.Millisecond || c.Source.Heartbeat > time.Hour {
 		mistake("source.heartbeat is %s: write a time from 100ms to 1h, such as 5s", c.Source.Heartbeat)
+	}
+	if c.Source.InvalidText != invalidTextStop && c.Source.InvalidText != invalidTextReplace {
+		mistake("source.invalid_text: write stop, or replace to publish U+FFFD in the place of invalid bytes")
 	}
 	switch c.Checkpoint.Store {
 	case "file":

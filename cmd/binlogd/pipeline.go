@@ -35,7 +35,7 @@ func (a *app) publish(ctx context.Context, cfg *config, record *checkpoint.Recor
 			Connect: cfg.Source.ConnectOptions, ServerID: cfg.Source.ServerID,
 			Heartbeat: cfg.Source.Heartbeat, MaxInFlight: int64(cfg.Limits.InFlight),
 		},
-		Start: start, Mapper: mapper, Schemas: catalog,
+		Start: start, Mapper: mapper, Schemas: catalog, InvalidText: cfg.Source.invalidText(),
 		Sink:  publish.WithRetry(sink, publish.RetryOptions{Logger: a.logger, OnRetry: watch.failed, OnRecovered: watch.recovered}),
 		Store: store, SaveInterval: cfg.Checkpoint.Interval, Workers: cfg.Limits.Workers, Logger: a.logger,
 	})
@@ -127,7 +127,7 @@ func (r *reporter) snapshot() admin.Snapshot {
 		},
 		Sink: sink, Position: "the start",
 		LagSeconds: s.Lag.Seconds(), LagTransactions: s.LagTransactions, InFlightBytes: s.Source.BytesInFlight,
-		CheckpointAt: s.SavedAt, Events: s.Events, Bytes: s.Bytes, LastError: sink.LastError,
+		CheckpointAt: s.SavedAt, Events: s.Events, Bytes: s.Bytes, ReplacedText: s.ReplacedText, LastError: sink.LastError,
 	}
 	if snapshot.LastError == "" {
 		snapshot.LastError = s.Source.LastError

@@ -63,6 +63,8 @@ func newCollector(snapshot func() Snapshot) *collector {
 		func(s *Snapshot, now time.Time) (float64, bool) {
 			return now.Sub(s.CheckpointAt).Seconds(), !s.CheckpointAt.IsZero()
 		})
+	c.add("replaced_text_total", "Values whose bytes were no text in their character set and were replaced.", counterValue,
+		func(s *Snapshot, _ time.Time) (float64, bool) { return float64(s.ReplacedText), true })
 	c.add("source_connected", "1 while connected to the source, else 0.", gaugeValue,
 		func(s *Snapshot, _ time.Time) (float64, bool) { return truth(s.Source.Connected), true })
 	c.add("source_reconnects_total", "Connections to the source after the first.", counterValue,

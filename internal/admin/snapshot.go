@@ -33,6 +33,8 @@ type Snapshot struct {
 	Events       uint64  `json:"events"`
 	Bytes        uint64  `json:"bytes"`
 	Tables       []Table `json:"tables,omitempty"`
+	// ReplacedText counts values whose invalid bytes were replaced.
+	ReplacedText uint64 `json:"replaced_text"`
 
 	// LastError is the newest failure, also of one that has passed; empty when none.
 	LastError string `json:"last_error,omitempty"`

@@ -40,6 +40,8 @@ type Options struct {
 	Mapper *mapping.Mapper
 	// Schemas completes table maps without full metadata.
 	Schemas canal.Schemas
+	// InvalidText is what becomes of bytes that are no text in their column's character set.
+	InvalidText canal.InvalidText
 	// Sink retries by itself: an error of it ends the run.
 	Sink  publish.Sink
 	Store checkpoint.Store
@@ -66,6 +68,7 @@ type Pipeline struct {
 // running are the parts that exist while Run runs.
 type running struct {
 	source  *canal.Source
+	decoder *canal.Decoder // whose clones the workers have
 	tracker *checkpoint.Tracker
 	saver   *checkpoint.Saver
 	lag     *lag
@@ -102,7 +105,8 @@ func (p *Pipeline) Run(ctx context.Context) error {
 	}
 	defer func() { _ = source.Close() }()
 	tracker.SetServer(source.Server())
-	r := &running{source: source, tracker: tracker, saver: saver, lag: newLag(p.opts.Source.Connect, tracker, p.opts.Logger)}
+	decoder := canal.NewDecoder(canal.DecoderOptions{Captured: p.opts.Mapper.Captured, Schemas: p.opts.Schemas, InvalidText: p.opts.InvalidText})
+	r := &running{source: source, decoder: decoder, tracker: tracker, saver: saver, lag: newLag(p.opts.Source.Connect, tracker, p.opts.Logger)}
 	p.running.Store(r)
 	return p.run(ctx, r)
 }
@@ -122,9 +126,8 @@ func (p *Pipeline) run(ctx context.Context, r *running) error {
 	work := make(chan *job)
 	order := make(chan *job, p.opts.Workers+queueLength)
 	stages.Go(func() error { return p.dispatch(ctx, stage, r.source, work, order) })
-	decoder := canal.NewDecoder(canal.DecoderOptions{Captured: p.opts.Mapper.Captured, Schemas: p.opts.Schemas})
 	for range p.opts.Workers {
-		stages.Go(func() error { return p.work(stage, decoder.Clone(), work) })
+		stages.Go(func() error { return p.work(stage, r.decoder.Clone(), work) })
 	}
 	stages.Go(func() error {
 		defer stopSaving()

@@ -22,12 +22,14 @@ type Stats struct {
 	// LagTransactions is the number of transactions that the server has committed and that are not durable; −1 where it is not known.
 	LagTransactions int64
 	// Lag is how long ago the oldest of them was committed, as far as is known; 0 where there is none.
-	Lag      time.Duration
-	Waiting  int // transactions on their way to the sink
-	Tables   []TableStats
-	Events   uint64
-	Bytes    uint64
-	LastDone time.Time // commit time of the newest transaction that is durable
+	Lag     time.Duration
+	Waiting int // transactions on their way to the sink
+	Tables  []TableStats
+	Events  uint64
+	Bytes   uint64
+	// ReplacedText counts values whose invalid bytes were replaced.
+	ReplacedText uint64
+	LastDone     time.Time // commit time of the newest transaction that is durable
 }
 
 // TableStats counts what was published of one table to one topic as one type of event.
@@ -106,6 +108,7 @@ func (p *Pipeline) Stats() Stats {
 		return s
 	}
 	s.Source = r.source.Status()
+	s.ReplacedText = r.decoder.ReplacedText()
 	record := r.tracker.Peek()
 	s.Checkpoint = &record
 	s.Waiting = r.tracker.Waiting()
