@@ -48,6 +48,7 @@ func MySQL(db fetch.Database, dir string, o DatabaseOptions) (Spec, error) {
 func MariaDB(db fetch.Database, dir string, o DatabaseOptions) (Spec, error) {
 	return database(db, "mariadb", dir, o,
 		"--gtid-strict-mode=ON",
+		"--tmpdir="+dir, // servers clear what others left in a shared one
 		"--innodb-log-file-size=128M",
 	)
 }
