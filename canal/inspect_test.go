@@ -126,6 +126,14 @@ func TestChecksOfAPlace(t *testing.T) {
 		var source *SourceError
 		require.ErrorAs(t, last.Err, &source, name)
 	}
+	for gtid, strange := range map[string]string{
+		"0-1-3": "", "0-1-5": "", "0-2-9": "", "0-2-8": "", "0-1-6": "0-1-6", "0-3-4": "0-3-4", "0-4-4": "", "1-1-2": "", "": "",
+	} {
+		maria := inspector(MariaDB, "11.8.2-MariaDB", "gtid_binlog_state", "0-1-5,0-2-9,1-1-2", "gtid_slave_pos", "0-4-4")
+		got, err := maria.neverLogged(place(MariaDB, gtid).GTIDs)
+		require.NoError(t, err)
+		require.Equal(t, strange, got, gtid)
+	}
 	off := inspector(MySQL, "9.7.4", "gtid_mode", "OFF")
 	require.Contains(t, off.CheckPlace(t.Context(), PreflightOptions{Checkpoint: place(MySQL, uuid+":1")})[0].Detail, "gtid_mode=OFF")
 }

@@ -80,6 +80,13 @@ func (i *Inspector) checkDomains(ctx context.Context, o PreflightOptions) []Chec
 	if unknown := place.Subtract(end); !unknown.IsEmpty() {
 		return []Check{failSource(same, fmt.Sprintf("another server answers, or its binlogs were reset: its binlog ends at %q, before %s of %s", end, shorten(unknown), o.called()), wrongServer)}
 	}
+	strange, err := i.neverLogged(place)
+	if err != nil {
+		return []Check{FailedCheck(same, err)}
+	}
+	if strange != "" {
+		return []Check{failSource(same, fmt.Sprintf("another server answers, or its binlogs were reset: it has later transactions of the same domain, but never logged %s of %s", strange, o.called()), wrongServer)}
+	}
 	first := checkOK(same, "its binlog reaches %s", o.called())
 	files, err := ask(ctx, i.conn, "SHOW BINARY LOGS")
 	if err != nil {
@@ -101,6 +108,46 @@ func (i *Inspector) checkDomains(ctx context.Context, o PreflightOptions) []Chec
 		return []Check{first, failSource(purged, fmt.Sprintf("the server's oldest binlog, %s, begins after %s, which %s (%s) has not reached", oldest, shorten(missing), o.called(), place), lostPlace)}
 	}
 	return []Check{first, checkOK(purged, "all there, from %s on", oldest)}
+}
+
+// neverLogged is a GTID of the place that MariaDB's binlog never held, or empty: servers number a domain on by what they see, so that
+// another server can be further in it without having this transaction. It is the check that MariaDB makes when a replica connects
+// (https://mariadb.com/kb/en/gtid/#gtid_binlog_state), made here for a better message.
+func (i *Inspector) neverLogged(place *GTIDSet) (string, error) {
+	logged := make(map[[2]uint32]uint64) // by domain and server, the last number
+	replicated := make(map[GTID]bool)
+	for _, variable := range []string{"gtid_binlog_state", "gtid_slave_pos"} {
+		for text := range strings.SplitSeq(i.variables[variable], ",") {
+			if text = strings.TrimSpace(text); text == "" {
+				continue
+			}
+			g, err := ParseGTID(MariaDB, text)
+			if err != nil {
+				return "", fmt.Errorf("read %s: %w", variable, err)
+			}
+			if variable == "gtid_slave_pos" {
+				replicated[g] = true
+			} else {
+				logged[[2]uint32{g.Domain, g.ServerID}] = g.Number
+			}
+		}
+	}
+	if len(logged) == 0 { // the account may not see it
+		return "", nil
+	}
+	for text := range strings.SplitSeq(place.String(), ",") {
+		if text == "" {
+			continue
+		}
+		g, err := ParseGTID(MariaDB, text)
+		if err != nil {
+			return "", err
+		}
+		if logged[[2]uint32{g.Domain, g.ServerID}] < g.Number && !replicated[g] {
+			return text, nil
+		}
+	}
+	return "", nil
 }
 
 // checkFile looks for the file of a place without GTIDs, which only the server that wrote
