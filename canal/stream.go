@@ -148,7 +148,11 @@ func (s *stream) wait(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return err
+	var refusal *mysql.MyError
+	if errors.As(err, &refusal) {
+		return refusal
+	}
+	return fmt.Errorf("the connection ended: %w", err) // on its own go-mysql's error would be logged with a stack trace
 }
 
 func (s *stream) close() {
