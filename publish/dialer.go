@@ -75,7 +75,11 @@ func (c *connections) DialContext(ctx context.Context, network, address string) 
 	if err != nil {
 		return nil, err
 	}
-	tracked := &trackedConn{Conn: conn, from: c, breaker: &breaker{func() { _ = conn.Close() }}}
+	tcp, ok := conn.(*net.TCPConn)
+	if !ok {
+		return nil, errors.Join(fmt.Errorf("dial %s: %s is not TCP", address, network), conn.Close())
+	}
+	tracked := &trackedConn{TCPConn: tcp, from: c, breaker: &breaker{func() { _ = tcp.Close() }}}
 	if err := c.add(tracked.breaker); err != nil {
 		_ = conn.Close()
 		return nil, err
@@ -99,16 +103,17 @@ func (c *connections) remove(b *breaker) {
 	delete(c.breaks, b)
 }
 
-// trackedConn is forgotten when it is closed.
+// trackedConn is forgotten when it is closed. It is a syscall.Conn, through which go-redis
+// looks whether the server has closed an idle connection.
 type trackedConn struct {
-	net.Conn
+	*net.TCPConn
 	from    *connections
 	breaker *breaker
 }
 
 func (t *trackedConn) Close() error {
 	t.from.remove(t.breaker)
-	if err := t.Conn.Close(); !errors.Is(err, net.ErrClosed) {
+	if err := t.TCPConn.Close(); !errors.Is(err, net.ErrClosed) {
 		return err
 	}
 	return nil // it was broken off before

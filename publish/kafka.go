@@ -91,7 +91,8 @@ func (k *Kafka) Publish(ctx context.Context, b *Batch) error {
 
 // kafkaQuickAttempts is how often a batch is tried before the caller is told, where the
 // cause is not an outage but something that the next attempt sees differently: a leader
-// that has moved, a batch of records that has to be split, a sequence to be begun anew.
+// that has moved, a batch of records that has to be split, a sequence to be begun anew, a
+// connection that the broker closed because it was idle.
 const kafkaQuickAttempts = 8
 
 func (k *Kafka) publish(ctx context.Context, b *Batch) error {
@@ -101,7 +102,7 @@ func (k *Kafka) publish(ctx context.Context, b *Batch) error {
 				return err
 			}
 		}
-		quick, err := k.deliver(ctx, b)
+		quick, err := k.deliver(ctx, b, attempt == 1)
 		if err == nil {
 			k.batch = nil
 			return nil

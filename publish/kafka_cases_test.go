@@ -202,6 +202,37 @@ func TestKafkaSilentBroker(t *testing.T) {
 	publishtest.CheckOnce(t, events, gotOf(t, server.Brokers, topic))
 }
 
+// Connections that the broker closed because they were idle are not an outage.
+func TestKafkaIdle(t *testing.T) {
+	server := testenv.StartKafka(t, testenv.KafkaOptions{Properties: map[string]string{"connections.max.idle.ms": "500"}})
+	sink := openKafka(t, publish.KafkaOptions{Brokers: server.Brokers})
+	closeAfter(t, sink)
+	topic := server.Topic(t)
+	events := publishtest.Events([]string{topic}, 3, 30, 100)
+	require.NoError(t, publish.WithRetry(sink, publish.RetryOptions{}).Publish(t.Context(), publish.NewBatch(events[:10])))
+	for from := 10; from < len(events); from += 10 {
+		time.Sleep(2 * time.Second)
+		require.NoError(t, sink.Publish(t.Context(), publish.NewBatch(events[from:from+10])))
+	}
+	publishtest.CheckOnce(t, events, gotOf(t, server.Brokers, topic))
+}
+
+// A compacted topic refuses the one record without a key, and the error names it.
+func TestKafkaRecordRefused(t *testing.T) {
+	server := sharedKafka(t)
+	topic := server.Topic(t)
+	server.CreateTopic(t, topic, 1, map[string]string{"cleanup.policy": "compact"})
+	sink := openKafka(t, publish.KafkaOptions{Brokers: server.Brokers})
+	closeAfter(t, sink)
+	events := publishtest.Events([]string{topic}, 1, 5, 100)
+	events[3].Key = nil
+	err := sink.Publish(t.Context(), publish.NewBatch(events))
+	var permanent *publish.PermanentError
+	require.ErrorAs(t, err, &permanent)
+	require.Equal(t, events[3].ID, permanent.Event.ID)
+	require.ErrorContains(t, err, "give the table a `key:`")
+}
+
 // Three brokers, of which two must have a write: leaders are killed under load, then too
 // few are left, then all come back.
 func TestKafkaElections(t *testing.T) {
@@ -330,8 +361,10 @@ func BenchmarkKafka(b *testing.B) {
 					producer.Input() <- &sarama.ProducerMessage{
 						Topic: topic, Key: sarama.ByteEncoder(e.Key), Value: sarama.ByteEncoder(e.Payload), Timestamp: e.OccurredAt,
 						Headers: []sarama.RecordHeader{
-							{Key: []byte("ce_id"), Value: []byte(e.ID)}, {Key: []byte("ce_type"), Value: []byte(e.Type)},
-							{Key: []byte("ce_source"), Value: []byte(e.Source)}, {Key: []byte("ce_time"), Value: []byte(e.Time)},
+							{Key: []byte("ce_id"), Value: []byte(e.ID)},
+							{Key: []byte("ce_type"), Value: []byte(e.Type)},
+							{Key: []byte("ce_source"), Value: []byte(e.Source)},
+							{Key: []byte("ce_time"), Value: []byte(e.Time)},
 							{Key: []byte("ce_specversion"), Value: []byte("1.0")},
 							{Key: []byte("content-type"), Value: []byte("application/cloudevents+json; charset=UTF-8")},
 						},

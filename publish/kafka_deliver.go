@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/IBM/sarama"
@@ -66,8 +67,9 @@ func (f *kafkaFailures) add(err error, quick bool) {
 }
 
 // deliver sends what is assigned and not confirmed, and returns when every request is
-// answered. quick says that another attempt at once is worth it.
-func (k *Kafka) deliver(ctx context.Context, b *Batch) (quick bool, err error) {
+// answered. quick says that another attempt at once is worth it; first that this attempt
+// is not such a one.
+func (k *Kafka) deliver(ctx context.Context, b *Batch, first bool) (quick bool, err error) {
 	var failures kafkaFailures
 	lanes, err := k.lanes(&failures)
 	if err != nil {
@@ -86,7 +88,7 @@ func (k *Kafka) deliver(ctx context.Context, b *Batch) (quick bool, err error) {
 		if outstanding == 0 {
 			break
 		}
-		k.settle(<-k.answers, b, &failures)
+		k.settle(<-k.answers, b, first, &failures)
 		outstanding--
 	}
 	switch {
@@ -214,10 +216,10 @@ func (k *Kafka) send(lane *kafkaLane, b *Batch, failures *kafkaFailures) bool {
 }
 
 // settle takes in the end of a request.
-func (k *Kafka) settle(a kafkaAnswer, b *Batch, failures *kafkaFailures) {
+func (k *Kafka) settle(a kafkaAnswer, b *Batch, first bool, failures *kafkaFailures) {
 	a.lane.inFlight--
 	if a.err != nil {
-		k.lost(a, b, failures)
+		k.lost(a, b, first, failures)
 		return
 	}
 	for _, s := range a.sent {
@@ -242,7 +244,7 @@ func (k *Kafka) settle(a kafkaAnswer, b *Batch, failures *kafkaFailures) {
 
 // lost takes in a request that has no answer, because the connection broke or the request
 // could not be encoded.
-func (k *Kafka) lost(a kafkaAnswer, b *Batch, failures *kafkaFailures) {
+func (k *Kafka) lost(a kafkaAnswer, b *Batch, first bool, failures *kafkaFailures) {
 	var encoding sarama.PacketEncodingError
 	unencodable := errors.As(a.err, &encoding)
 	for _, s := range a.sent {
@@ -263,7 +265,10 @@ func (k *Kafka) lost(a kafkaAnswer, b *Batch, failures *kafkaFailures) {
 	for _, p := range a.lane.partitions {
 		p.failed = true
 	}
-	failures.add(kafkaError(fmt.Errorf("publish to Kafka at %s: %w", a.lane.broker.Addr(), a.err), ""), false)
+	// Brokers close idle connections, after ten minutes by default, which shows only now.
+	// A broker that does not answer, on the other hand, will not at once.
+	closed := !errors.Is(a.err, os.ErrDeadlineExceeded)
+	failures.add(kafkaError(fmt.Errorf("publish to Kafka at %s: %w", a.lane.broker.Addr(), a.err), ""), first && closed)
 }
 
 // refused takes in that the leader did not take a chunk.
@@ -293,7 +298,11 @@ func (s kafkaSent) refused(block *sarama.ProduceResponseBlock, b *Batch, failure
 		s.chunk.state = chunkDoubtful // appended, and perhaps about to be replicated
 		failures.add(err, false)
 	default:
-		failures.add(kafkaEventError(err, p.topic.name, &b.Events[p.events[s.chunk.from]]), false)
+		at := s.chunk.from
+		if len(block.RecordErrors) > 0 { // the broker says which record it is about
+			at += int(block.RecordErrors[0].BatchIndex)
+		}
+		failures.add(kafkaEventError(err, p.topic.name, &b.Events[p.events[min(at, s.chunk.to-1)]]), false)
 	}
 }
 

@@ -45,8 +45,7 @@ func kafkaError(err error, topic string) error {
 		// Brokers that are away now may come back, so it is worth waiting.
 		return fmt.Errorf("%w; publish.kafka.replication_factor (or default.replication.factor of the brokers) is more than the brokers that run: lower it, or start more, or create topic %s by hand", err, topic)
 	}
-	var configuration sarama.ConfigurationError
-	if errors.As(err, &configuration) {
+	if _, ok := errors.AsType[sarama.ConfigurationError](err); ok {
 		return &PermanentError{Err: err, Remedy: "correct publish.kafka"}
 	}
 	return err

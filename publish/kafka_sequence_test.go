@@ -108,7 +108,7 @@ func TestKafkaChunksInDoubt(t *testing.T) {
 	for _, c := range p.chunks {
 		c.state = chunkUnsent
 	}
-	_, err := sink.deliver(t.Context(), b)
+	_, err := sink.deliver(t.Context(), b, true)
 	require.NoError(t, err)
 	require.Zero(t, b.Pending())
 

@@ -42,7 +42,7 @@ func kafkaHarness(brokers []string) publishtest.Harness {
 			}
 			return got
 		},
-		Refused: func(t testing.TB, topic string) mapping.Event {
+		Refused: func(_ testing.TB, topic string) mapping.Event {
 			e := publishtest.Event(topic, "big", 2, 0)
 			e.Payload = make([]byte, 2<<20)
 			_, _ = rand.NewChaCha8([32]byte{2}).Read(e.Payload)

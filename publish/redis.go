@@ -133,7 +133,7 @@ func (r *Redis) append(e *mapping.Event) {
 // executed (WRONGTYPE); then the other streams' entries are there.
 func (r *Redis) failed(err error, b *Batch) error {
 	var reply redis.Error
-	if !errors.As(err, &reply) || reply.Error() == redis.Nil.Error() {
+	if !errors.As(err, &reply) {
 		return redisError(fmt.Errorf("publish to Redis at %s: %w", r.options.Address, err))
 	}
 	var first error

@@ -113,6 +113,20 @@ func TestRedisConnectionCut(t *testing.T) {
 	t.Logf("%d cuts, %d of %d events repeated", retries, repeats, len(events))
 }
 
+// A connection that was closed while nothing was published is not an outage.
+func TestRedisIdle(t *testing.T) {
+	server := testenv.StartRedis(t, testenv.RedisOptions{})
+	sink, topic := openRedis(t, publish.RedisOptions{Address: server.Addr}), freshTopic(t)
+	closeAfter(t, sink)
+	events := publishtest.Events([]string{topic}, 3, 30, 100)
+	for from := 0; from < len(events); from += 10 {
+		require.NoError(t, sink.Publish(t.Context(), publish.NewBatch(events[from:from+10])))
+		require.NoError(t, server.Client().ClientKillByFilter(t.Context(), "TYPE", "normal", "SKIPME", "yes").Err())
+		time.Sleep(50 * time.Millisecond)
+	}
+	publishtest.CheckOnce(t, events, readRedis(t, server.Client(), topic))
+}
+
 // States of the server that pass are waited for; none of them lets a later entry of a
 // stream in before an earlier one.
 func TestRedisStatesThatPass(t *testing.T) {

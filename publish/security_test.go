@@ -129,11 +129,13 @@ func startSecureKafka(t *testing.T) secureKafka {
 		require.NoError(t, err)
 	}
 	for _, user := range []string{"writer", "writer256", "writer512"} {
-		for _, operation := range []sarama.AclOperation{sarama.AclOperationWrite, sarama.AclOperationCreate, sarama.AclOperationDescribe} {
-			require.NoError(t, admin.CreateACL(
-				sarama.Resource{ResourceType: sarama.AclResourceTopic, ResourceName: "test.", ResourcePatternType: sarama.AclPatternPrefixed},
-				sarama.Acl{Principal: "User:" + user, Host: "*", Operation: operation, PermissionType: sarama.AclPermissionAllow}))
+		rights := &sarama.ResourceAcls{
+			Resource: sarama.Resource{ResourceType: sarama.AclResourceTopic, ResourceName: "test.", ResourcePatternType: sarama.AclPatternPrefixed},
 		}
+		for _, operation := range []sarama.AclOperation{sarama.AclOperationWrite, sarama.AclOperationCreate, sarama.AclOperationDescribe} {
+			rights.Acls = append(rights.Acls, &sarama.Acl{Principal: "User:" + user, Host: "*", Operation: operation, PermissionType: sarama.AclPermissionAllow})
+		}
+		require.NoError(t, admin.CreateACLs([]*sarama.ResourceAcls{rights}))
 	}
 	return k
 }

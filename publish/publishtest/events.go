@@ -45,7 +45,9 @@ func Event(topic, key string, n, size int) mapping.Event {
 func idOf(topic string) string {
 	id := []byte(topic)
 	for i, c := range id {
-		if !('a' <= c && c <= 'z' || '0' <= c && c <= '9') {
+		switch {
+		case 'a' <= c && c <= 'z', '0' <= c && c <= '9':
+		default:
 			id[i] = '-'
 		}
 	}

@@ -93,8 +93,10 @@ func testHeaders(t *testing.T, h Harness) {
 	require.Len(t, got, 1)
 	want := Got{ID: e.ID, Payload: e.Payload}
 	if !h.Lines {
-		want = Got{ID: e.ID, Type: e.Type, Key: e.Key, Payload: e.Payload,
-			Headers: map[string]string{"tenant": "north", "raw": "\x00\xff", "none": ""}}
+		want = Got{
+			ID: e.ID, Type: e.Type, Key: e.Key, Payload: e.Payload,
+			Headers: map[string]string{"tenant": "north", "raw": "\x00\xff", "none": ""},
+		}
 	}
 	if diff := cmp.Diff(want, got[0]); diff != "" {
 		t.Errorf("the event differs (-want +got):\n%s", diff)
