@@ -11,8 +11,8 @@ import (
 	"os/exec"
 	"runtime/pprof"
 	"slices"
+	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/binlogd/binlogd/canal"
@@ -46,9 +46,11 @@ type result struct {
 	Events    uint64
 	Bytes     uint64
 	Latencies []time.Duration // p50, p99, p99.9, maximum
-	// From the operating system, filled in by the parent.
-	CPU  float64 // seconds, user and system
-	Peak int64   // bytes resident
+	// Peak is the largest resident size in bytes. The child tells it: what the operating system says of an ended child includes its
+	// parent's size at the time of the fork.
+	Peak int64
+	// CPU is in seconds, user and system; from the operating system, filled in by the parent.
+	CPU float64
 }
 
 // measure runs a child.
@@ -72,15 +74,26 @@ func measure(ctx context.Context, s settings) (result, error) {
 	if err := json.Unmarshal(out, &r); err != nil {
 		return result{}, fmt.Errorf("read the measurement of %s: %w", s.Sink, err)
 	}
-	addUsage(&r, cmd.ProcessState)
+	r.CPU = cpuSeconds(cmd.ProcessState)
 	return r, nil
 }
 
-func addUsage(r *result, state *os.ProcessState) {
-	r.CPU = (state.UserTime() + state.SystemTime()).Seconds()
-	if usage, ok := state.SysUsage().(*syscall.Rusage); ok {
-		r.Peak = usage.Maxrss << 10
+func cpuSeconds(state *os.ProcessState) float64 {
+	return (state.UserTime() + state.SystemTime()).Seconds()
+}
+
+// peak is the largest resident size of this process so far.
+func peak() (int64, error) {
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0, err
 	}
+	_, rest, found := strings.Cut(string(text), "VmHWM:")
+	var kilobytes int64
+	if _, err := fmt.Sscan(rest, &kilobytes); !found || err != nil {
+		return 0, errors.New("/proc/self/status has no VmHWM")
+	}
+	return kilobytes << 10, nil
 }
 
 func child(text string) error {
@@ -107,6 +120,9 @@ func child(text string) error {
 		r, err = s.run()
 	}
 	if err != nil {
+		return err
+	}
+	if r.Peak, err = peak(); err != nil {
 		return err
 	}
 	return json.NewEncoder(os.Stdout).Encode(r)

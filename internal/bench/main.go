@@ -23,6 +23,7 @@ type options struct {
 	rounds   int
 	rate     int
 	seconds  int
+	ways     []string
 	huge     []int
 	only     string
 	profiles string
@@ -40,7 +41,7 @@ func main() {
 		return
 	}
 	var o options
-	var huge string
+	var huge, ways string
 	flag.IntVar(&o.rows, "rows", 300_000, "row changes in the binlog")
 	flag.IntVar(&o.rounds, "rounds", 3, "rounds of each measurement")
 	flag.IntVar(&o.rate, "rate", 1000, "transactions per second for the latency")
@@ -48,6 +49,7 @@ func main() {
 	flag.StringVar(&huge, "huge", "10,1000,100000,2000000", "sizes in rows of single transactions")
 	flag.StringVar(&o.only, "only", "", "one part: throughput, latency or transaction")
 	flag.StringVar(&o.profiles, "profiles", "", "folder for a CPU profile of each way of reading")
+	flag.StringVar(&ways, "ways", strings.Join(allWays, ","), "what the throughput is measured of")
 	flag.Uint64Var(&o.seed, "seed", 1, "seed of the load")
 	flag.Parse()
 	for text := range strings.SplitSeq(huge, ",") {
@@ -57,6 +59,13 @@ func main() {
 			os.Exit(2)
 		}
 		o.huge = append(o.huge, n)
+	}
+	for way := range strings.SplitSeq(ways, ",") {
+		if !slices.Contains(allWays, way) {
+			fmt.Fprintf(os.Stderr, "-ways: %q is unknown; write some of %s\n", way, strings.Join(allWays, ","))
+			os.Exit(2)
+		}
+		o.ways = append(o.ways, way)
 	}
 	if !slices.Contains([]string{"", "throughput", "latency", "transaction"}, o.only) {
 		fmt.Fprintf(os.Stderr, "-only: %q is unknown; write throughput, latency or transaction\n", o.only)
