@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"fmt"
 	"net"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -49,24 +48,17 @@ func MySQL(db fetch.Database, dir string, o DatabaseOptions) (Spec, error) {
 func MariaDB(db fetch.Database, dir string, o DatabaseOptions) (Spec, error) {
 	return database(db, "mariadb", dir, o,
 		"--gtid-strict-mode=ON",
-		"--ignore-db-dirs=tmp", // it is no database
 		"--tmpdir="+dir, // servers clear what others left in a shared one
 		"--innodb-log-file-size=128M",
 	)
 }
 
 func database(db fetch.Database, name, dir string, o DatabaseOptions, args ...string) (Spec, error) {
-	// A MariaDB that starts clears its folder for temporary tables, those of others included.
-	temporary := filepath.Join(dir, "tmp")
-	if err := os.MkdirAll(temporary, 0o755); err != nil {
-		return Spec{}, fmt.Errorf("make the folder for temporary tables: %w", err)
-	}
 	all := []string{
 		"--no-defaults",
 		"--user=root", // where the caller is root the server refuses to guess
 		"--basedir=" + filepath.Join(db.Root, "usr"),
 		"--datadir=" + dir,
-		"--tmpdir=" + temporary,
 		"--lc-messages-dir=" + db.Messages,
 		"--port=" + strconv.Itoa(o.Port),
 		"--bind-address=127.0.0.1",
