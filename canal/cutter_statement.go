@@ -42,11 +42,32 @@ func (c *cutter) statement(q query) error {
 	case statementDML:
 		return c.statementChange(q)
 	case statementOther:
+		if err := c.ddl(q); err != nil {
+			return err
+		}
 	}
 	if o.began { // CREATE TABLE … START TRANSACTION, temporary tables
 		return nil
 	}
 	return c.finish()
+}
+
+// ddl has the schemas follow a statement, and notes which captured tables it empties.
+func (c *cutter) ddl(q query) error {
+	if c.schemas == nil {
+		return nil
+	}
+	o := c.open
+	truncated, err := c.schemas.statement(q, ddlPlace{
+		gtid: o.piece.GTID, begin: place{o.piece.File, o.piece.Start}, after: c.place, read: c.read,
+	})
+	if err != nil {
+		return err
+	}
+	if !o.replay {
+		o.piece.truncated = append(o.piece.truncated, truncated...)
+	}
+	return nil
 }
 
 // statementChange takes a statement that changed rows without logging them. It stops where one of them may be of a

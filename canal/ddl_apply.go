@@ -155,6 +155,20 @@ func (d *draft) apply(statement ast.StmtNode) {
 	}
 }
 
+// droppedDatabase is the database that a statement drops, or empty.
+func droppedDatabase(statement ast.StmtNode) string {
+	if s, ok := statement.(*ast.DropDatabaseStmt); ok {
+		return s.Name.O
+	}
+	return ""
+}
+
+// createsIfMissing: the statement leaves a table alone that is there.
+func createsIfMissing(statement ast.StmtNode) bool {
+	s, ok := statement.(*ast.CreateTableStmt)
+	return ok && s.IfNotExists
+}
+
 func (d *draft) setCharset(database string, options []*ast.DatabaseOption, charset string) {
 	for _, option := range options {
 		named := ""
@@ -282,6 +296,9 @@ func (s *Schema) insert(c SchemaColumn, position *ast.ColumnPosition) error {
 	if position != nil {
 		switch position.Tp {
 		case ast.ColumnPositionFirst:
+			if len(s.Columns) > 0 && s.Columns[0].Invisible && s.Columns[0].Name == generatedKey {
+				return errors.New("a generated invisible key may stay the first column")
+			}
 			at = 0
 		case ast.ColumnPositionAfter:
 			i := s.index(position.RelativeColumn.Name.O)
@@ -295,6 +312,9 @@ func (s *Schema) insert(c SchemaColumn, position *ast.ColumnPosition) error {
 	s.Columns = slices.Insert(s.Columns, at, c)
 	return nil
 }
+
+// generatedKey is the primary key that MySQL makes for tables without one (sql_generate_invisible_primary_key).
+const generatedKey = "my_row_id"
 
 // index finds a column without regard to case, as the servers do.
 func (s *Schema) index(name string) int {

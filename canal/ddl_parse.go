@@ -2,6 +2,8 @@ package canal
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -134,6 +136,8 @@ func (d dialect) translate(types bool) (string, error) {
 	if d.flavor == MariaDB {
 		text = strings.ReplaceAll(text, "/*M!", "/*!") // run by MariaDB alone
 	}
+	// What the server did not run it has made a plain comment before logging it, so versions do not matter.
+	text = versionHint.ReplaceAllString(text, "/*! ")
 	text = strings.ReplaceAll(text, "/*T!", "/* !") // run by TiDB alone
 	words := allWords(text, d.ansiQuotes)
 
@@ -171,6 +175,10 @@ func (d dialect) translate(types bool) (string, error) {
 			}
 		case w.is("OR") && at(i+1).is("REPLACE") && at(i-1).is("CREATE"):
 			replace(w.start, at(i+1).end, "")
+		case w.is("IF") && at(i+1).is("EXISTS") && at(i-1).is("TABLE") && i < 6 && slices.ContainsFunc(words[:i], func(w word) bool { return w.is("ALTER") }):
+			replace(w.start, at(i+1).end, "")
+		case (w.is("ONLINE") || w.is("OFFLINE")) && at(i-1).is("ALTER"):
+			replace(w.start, w.end, "")
 		case w.is("START") && at(i+1).is("TRANSACTION") && i+2 == len(words): // MySQL's CREATE TABLE … SELECT
 			replace(w.start, at(i+1).end, "")
 		case w.is("NATIONAL"), w.is("NCHAR"), w.is("NVARCHAR"):
@@ -178,6 +186,8 @@ func (d dialect) translate(types bool) (string, error) {
 		case !types:
 		case w.identifier && !w.quotes && foreignTypes[strings.ToUpper(w.text)] && isColumnName(at(i-1)):
 			replace(w.start, w.end, "ENUM('"+typeMark+strings.ToLower(w.text)+"')")
+		case byName[strings.ToUpper(w.text)] != "" && !w.quotes && endsType(at(i-1)):
+			replace(w.start, w.end, "CHARACTER SET "+byName[strings.ToUpper(w.text)])
 		case w.is("SRID"):
 			replace(w.start, at(i+1).end, "")
 		case w.is("INVISIBLE"):
@@ -191,6 +201,17 @@ func (d dialect) translate(types bool) (string, error) {
 	out.WriteString(text[last:])
 	return out.String(), nil
 }
+
+// byName are attributes that stand for a character set.
+var byName = map[string]string{"BYTE": "binary", "ASCII": "latin1", "UNICODE": "ucs2"}
+
+// endsType reports whether an attribute of a text type may follow the word.
+func endsType(w word) bool {
+	return w.text == ")" || w.is("CHAR") || w.is("TEXT") || w.is("TINYTEXT") || w.is("MEDIUMTEXT") || w.is("LONGTEXT")
+}
+
+// versionHint begins a comment that servers from some version on run.
+var versionHint = regexp.MustCompile(`/\*![0-9]{5,6}`)
 
 // standInCollation is a collation with the same character set that the parser knows.
 func standInCollation(name string) string {

@@ -71,7 +71,7 @@ func typeOf(tp *types.FieldType, charset string, flavor Flavor) (text, textChars
 		text, textCharset = blobType(tp.GetType(), size, charset)
 		return text, textCharset, nil
 	case tidb.TypeEnum, tidb.TypeSet:
-		return labelType(tp, charset)
+		return labelType(tp, charset, flavor)
 	}
 	return "", "", fmt.Errorf("type %s is not understood", tp.String())
 }
@@ -168,7 +168,7 @@ func blobNamed(prefix, charset string) (text, textCharset string) {
 	return prefix + "text", charset
 }
 
-func labelType(tp *types.FieldType, charset string) (text, textCharset string, err error) {
+func labelType(tp *types.FieldType, charset string, flavor Flavor) (text, textCharset string, err error) {
 	labels := tp.GetElems()
 	if len(labels) == 1 && strings.HasPrefix(labels[0], typeMark) {
 		return strings.TrimPrefix(labels[0], typeMark), "", nil
@@ -191,6 +191,9 @@ func labelType(tp *types.FieldType, charset string) (text, textCharset string, e
 		b.WriteByte('\'')
 	}
 	b.WriteByte(')')
+	if charset == "binary" && flavor == MySQL {
+		charset = ""
+	}
 	return b.String(), charset, nil
 }
 

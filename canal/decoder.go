@@ -88,10 +88,11 @@ func (d *Decoder) Rows(ctx context.Context, t *Transaction) *Rows {
 	return r
 }
 
-// tableOf returns the table map of an event: known from before, or read now.
-func (d *Decoder) tableOf(ctx context.Context, e rawEvent, flavor Flavor) (*tableMap, error) {
+// tableOf returns the table map of an event of a transaction: known from before, or read now. One that was completed by a schema
+// counts as long as that is in force: table ids begin anew when the server does.
+func (d *Decoder) tableOf(ctx context.Context, e rawEvent, in *Transaction) (*tableMap, error) {
 	body := e.body()
-	if t := d.shared.tables.find(body); t != nil {
+	if t := d.shared.tables.find(body); t != nil && (t.tracked == nil || in.schemas != nil && in.schemas.find(tableName{t.database, t.name}) == t.tracked) {
 		return t, nil
 	}
 	id, database, name, rest, err := tableMapNames(body)
@@ -105,7 +106,7 @@ func (d *Decoder) tableOf(ctx context.Context, e rawEvent, flavor Flavor) (*tabl
 	if err != nil {
 		return nil, fmt.Errorf("table map of %s: %w", t.key, err)
 	}
-	if err := d.resolve(ctx, t, columns, optional, flavor); err != nil {
+	if err := d.resolve(ctx, t, columns, optional, in); err != nil {
 		return nil, err
 	}
 	d.shared.tables.add(body, t)
@@ -114,7 +115,8 @@ func (d *Decoder) tableOf(ctx context.Context, e rawEvent, flavor Flavor) (*tabl
 
 // resolve readies t for walking rows and, if it is captured, for reading them: from the
 // table map alone where the server sent everything, else with the help of Schemas.
-func (d *Decoder) resolve(ctx context.Context, t *tableMap, columns []Column, optional []byte, flavor Flavor) error {
+func (d *Decoder) resolve(ctx context.Context, t *tableMap, columns []Column, optional []byte, in *Transaction) error {
+	flavor := in.GTID.Flavor
 	t.fields = make([]field, len(columns))
 	unsure := false
 	for i := range columns {
@@ -136,7 +138,7 @@ func (d *Decoder) resolve(ctx context.Context, t *tableMap, columns []Column, op
 		unsure = unsure || flavor == MariaDB && f.isOldTemporal()
 	}
 	if t.captured || unsure {
-		err := d.resolveColumns(ctx, t, columns, optional, flavor, unsure)
+		err := d.resolveColumns(ctx, t, columns, optional, in, unsure)
 		var schema *SchemaError
 		switch {
 		case err == nil:
@@ -153,7 +155,8 @@ func (d *Decoder) resolve(ctx context.Context, t *tableMap, columns []Column, op
 
 // resolveColumns finds the schema of t. unsure: sizes of some columns are not in the table
 // map, so that rows can not even be counted without Schemas.
-func (d *Decoder) resolveColumns(ctx context.Context, t *tableMap, columns []Column, optional []byte, flavor Flavor, unsure bool) error {
+func (d *Decoder) resolveColumns(ctx context.Context, t *tableMap, columns []Column, optional []byte, in *Transaction, unsure bool) error {
+	flavor := in.GTID.Flavor
 	meta, err := readOptionalMeta(columns, optional, flavor)
 	if err != nil {
 		return fmt.Errorf("table map of %s: %w", t.key, err)
@@ -163,7 +166,7 @@ func (d *Decoder) resolveColumns(ctx context.Context, t *tableMap, columns []Col
 		hideMariaDBColumns(table)
 	}
 	if !meta.named || unsure || flavor == MariaDB && anyLooksLikeBinary(columns) {
-		if table, err = d.askSchemas(ctx, table, columns, meta.named); err != nil {
+		if table, err = d.askSchemas(ctx, t, table, columns, meta, in.schemas); err != nil {
 			return err
 		}
 	}
@@ -178,11 +181,21 @@ func (d *Decoder) resolveColumns(ctx context.Context, t *tableMap, columns []Col
 	return nil
 }
 
-// askSchemas has Schemas complete a table; named: the table map named its columns already.
-func (d *Decoder) askSchemas(ctx context.Context, table *Table, columns []Column, named bool) (*Table, error) {
+// askSchemas completes a table: from the schemas of the transaction's time, or, where nobody follows those, with the help of
+// Schemas.
+func (d *Decoder) askSchemas(ctx context.Context, t *tableMap, table *Table, columns []Column, meta optionalMeta, schemas *schemaSnapshot) (*Table, error) {
+	if schemas != nil {
+		answer, err := schemas.complete(ctx, t, table, columns, meta)
+		if err == nil || t.captured && !meta.named {
+			return answer, err
+		}
+		if d.opts.Schemas == nil {
+			return table, nil
+		}
+	}
 	const remedy = "SET GLOBAL binlog_row_metadata=FULL"
 	if d.opts.Schemas == nil {
-		if named {
+		if meta.named {
 			return table, nil
 		}
 		return nil, &SchemaError{
@@ -193,7 +206,7 @@ func (d *Decoder) askSchemas(ctx context.Context, table *Table, columns []Column
 	if err != nil {
 		return nil, err
 	}
-	if named {
+	if meta.named {
 		for i := range table.Columns {
 			table.Columns[i].SourceType = answer.Columns[i].SourceType
 			table.Columns[i].fraction = answer.Columns[i].fraction

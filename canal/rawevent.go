@@ -105,9 +105,9 @@ func parseQuery(e rawEvent) (query, error) {
 		return query{}, fmt.Errorf("query event of %d bytes is shorter than its parts", len(e))
 	}
 	q := query{
-		database:   rest[status : status+database],
-		text:       rest[status+database+1:],
-		session:    readSession(rest[:status]),
+		database: rest[status : status+database],
+		text:     rest[status+database+1:],
+		session:  readSession(rest[:status]),
 	}
 	q.ansiQuotes = q.sqlMode&modeANSIQuotes != 0
 	if e.kind() == eventMariaDBQueryCompressed {
@@ -132,6 +132,16 @@ type session struct {
 }
 
 const modeANSIQuotes = 1 << 2
+
+// inUTF8 is the query with its text in UTF-8, from the character set of the client that sent it.
+func (q query) inUTF8() query {
+	cs := charsetByName(charsetOfCollation(uint64(q.client)))
+	if cs == nil || cs.form == formUTF8 || cs.form == formBinary || isASCII(q.text) {
+		return q
+	}
+	q.text, _ = cs.appendUTF8(nil, q.text)
+	return q
+}
 
 // readSession reads a query event's status variables as far as they matter. They have no lengths of their own: reading ends at
 // the first that is not known. Those in question come before any other.

@@ -13,6 +13,7 @@ const (
 	Insert Op = iota + 1
 	Update
 	Delete
+	Truncate // of the table as a whole: there are no images
 )
 
 func (o Op) String() string {
@@ -23,6 +24,8 @@ func (o Op) String() string {
 		return "update"
 	case Delete:
 		return "delete"
+	case Truncate:
+		return "truncate"
 	}
 	return "unknown"
 }
@@ -126,7 +129,8 @@ type Table struct {
 }
 
 // Row is one row change. Before is empty for an insert, After for a deletion.
-// Both have one Value per column of Table.
+// Both have one Value per column of Table. A TRUNCATE of the table has neither, and its Table
+// has no columns.
 type Row struct {
 	Table  *Table
 	Op     Op

@@ -17,6 +17,7 @@ type Rows struct {
 	maps     []*tableMap          // of the TABLE_MAP events of t.events, in order
 	current  map[uint64]*tableMap // by table id: those in force
 	nextMap  int
+	cleared  int // of t.truncated, those that were given
 	next     int // index of the next of t.events
 	event    rowsEvent
 	captured bool // some table map is of a captured table
@@ -51,7 +52,7 @@ func (r *Rows) reset(d *Decoder, t *Transaction) {
 // rows of captured tables is passed over here, unless others wait for its numbering.
 func (r *Rows) prepare(ctx context.Context) error {
 	for _, e := range r.t.tableMaps {
-		table, err := r.d.tableOf(ctx, e, r.t.GTID.Flavor)
+		table, err := r.d.tableOf(ctx, e, r.t)
 		if err != nil {
 			return err
 		}
@@ -62,7 +63,7 @@ func (r *Rows) prepare(ctx context.Context) error {
 		if rawEvent(e).kind() != replication.TABLE_MAP_EVENT {
 			continue
 		}
-		table, err := r.d.tableOf(ctx, e, r.t.GTID.Flavor)
+		table, err := r.d.tableOf(ctx, e, r.t)
 		if err != nil {
 			return err
 		}
@@ -158,6 +159,17 @@ func (r *Rows) Next() bool {
 		return r.read()
 	}
 	return false
+}
+
+// truncate gives the next table that the transaction empties: a change of the table as a whole, without images.
+func (r *Rows) truncate() bool {
+	name := r.t.truncated[r.cleared]
+	r.cleared++
+	r.place++
+	key := name.String()
+	r.ordinals[key]++
+	r.row = Row{Table: &Table{Database: name.database, Name: name.name}, Op: Truncate, Ordinal: r.ordinals[key], Place: r.place}
+	return true
 }
 
 // Row is the current row; it and its values are valid until Next is called.

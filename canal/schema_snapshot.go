@@ -19,12 +19,14 @@ type trackedTable struct {
 	version uint64  // of the entry of the schema history
 	schema  *Schema // nil: not known, and doubt says why
 	doubt   string
-	// since is the statement from which on it holds, for messages; empty: from the start.
-	since string
+	// since is the transaction from which on it holds, and statement what it did; empty: from the start.
+	since, statement string
+	read             bool // schema is what the server shows, not what a statement does
 	// reading is when schema was read, if that was ahead of the place from which it is to hold.
 	reading *schemaReading
 	// refuted: a statement changed the table between that place and the reading.
 	refuted atomic.Pointer[string]
+	proven  atomic.Bool // no statement did, as a look ahead has shown
 }
 
 // schemaReading is one look at information_schema that was ahead of the stream. What it showed holds from a place on only

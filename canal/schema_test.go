@@ -80,12 +80,20 @@ func tableOf(t *testing.T, s *testenv.Server, database, metadata string) *Table 
 	defer s.Exec(t, "SET GLOBAL binlog_row_metadata=FULL")
 	from := here(t, s)
 	s.Exec(t, "SET sql_mode=''; USE "+database+"; FLUSH TABLES t; INSERT INTO t () VALUES (); DELETE FROM t")
-	decoder := NewDecoder(DecoderOptions{Captured: func(string, string) bool { return true }, Schemas: catalogOf(t, s)})
-	rows := decoder.Rows(t.Context(), rawTransactions(t, s, from, 1)[0])
-	require.True(t, rows.Next(), "%v", rows.Err())
-	table := rows.Row().Table
-	require.False(t, rows.Next())
-	require.NoError(t, rows.Err())
+	options := DecoderOptions{Captured: func(string, string) bool { return true }, Schemas: catalogOf(t, s)}
+	transaction := rawTransactions(t, s, from, 1)[0]
+	var table *Table
+	for _, schemas := range []*schemaSnapshot{transaction.schemas, nil} { // followed, and asked for now
+		transaction.schemas = schemas
+		rows := NewDecoder(options).Rows(t.Context(), transaction)
+		require.True(t, rows.Next(), "%v", rows.Err())
+		if table != nil {
+			require.Equal(t, table, rows.Row().Table)
+		}
+		table = rows.Row().Table
+		require.False(t, rows.Next())
+		require.NoError(t, rows.Err())
+	}
 	return table
 }
 
@@ -117,7 +125,9 @@ func TestCatalogRefusesAnotherSchema(t *testing.T) {
 			from := here(t, s)
 			s.Exec(t, "USE "+database+"; INSERT INTO t VALUES (1,2,'x'); "+c.alter)
 			decoder := NewDecoder(DecoderOptions{Captured: func(string, string) bool { return true }, Schemas: catalogOf(t, s)})
-			rows := decoder.Rows(t.Context(), rawTransactions(t, s, from, 1)[0])
+			transaction := rawTransactions(t, s, from, 1)[0]
+			transaction.schemas = nil // today's schema is what is under test
+			rows := decoder.Rows(t.Context(), transaction)
 			require.False(t, rows.Next())
 			var schema *SchemaError
 			require.True(t, errors.As(rows.Err(), &schema), "%v", rows.Err())
@@ -137,7 +147,9 @@ func TestDecoderAsksForMetadata(t *testing.T) {
 	defer s.Exec(t, "SET GLOBAL binlog_row_metadata=FULL")
 	from := here(t, s)
 	s.Exec(t, "USE "+database+"; INSERT INTO t VALUES (1)")
-	rows := NewDecoder(DecoderOptions{Captured: func(string, string) bool { return true }}).Rows(t.Context(), rawTransactions(t, s, from, 1)[0])
+	transaction := rawTransactions(t, s, from, 1)[0]
+	transaction.schemas = nil
+	rows := NewDecoder(DecoderOptions{Captured: func(string, string) bool { return true }}).Rows(t.Context(), transaction)
 	require.False(t, rows.Next())
 	var schema *SchemaError
 	require.ErrorAs(t, rows.Err(), &schema)

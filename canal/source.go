@@ -47,6 +47,8 @@ type SourceOptions struct {
 	Captured func(database, table string) bool
 	// From is where to begin.
 	From Resume
+	// History keeps the schemas of the time; nil keeps them while the source is open.
+	History SchemaHistory
 	// SpillDir is where the rows of large prepared XA transactions wait; empty for the system's temporary folder.
 	SpillDir string
 	Logger   *slog.Logger
@@ -58,6 +60,8 @@ type Resume struct {
 	Held      []Prepared
 	Published *Position
 	Inside    *Inside
+	// SchemaVersion is the newest entry of the schema history that the checkpoint needs; 0 without one.
+	SchemaVersion uint64
 	// Server is who wrote the binlog that Position is of; empty to accept any.
 	Server Identity
 }
@@ -66,11 +70,13 @@ type Resume struct {
 type Source struct {
 	opts   SourceOptions
 	server Identity
-	cutter *cutter
-	budget *budget
-	ctx    context.Context //nolint:containedctx // of the reading goroutine, which Close ends
-	cancel context.CancelFunc
-	done   chan struct{}
+	// schemaVersion is that of the place where reading begins.
+	schemaVersion uint64
+	cutter        *cutter
+	budget        *budget
+	ctx           context.Context //nolint:containedctx // of the reading goroutine, which Close ends
+	cancel        context.CancelFunc
+	done          chan struct{}
 
 	mu      sync.Mutex
 	pending *Segment
@@ -106,10 +112,19 @@ func OpenSource(ctx context.Context, o SourceOptions) (*Source, error) {
 		status: Status{Server: server, Read: Position{File: o.From.Position.File, Offset: o.From.Position.Offset}},
 	}
 	s.cutter = s.newCutter()
+	s.cutter.schemas, err = openSchemas(ctx, run, schemaOptions{
+		connect: o.Connect, captured: o.Captured, history: o.History, from: o.From, server: server, logger: o.Logger,
+	})
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	s.schemaVersion = s.cutter.schemas.version
 	s.heard.Store(time.Now().UnixNano())
 	go func() {
 		defer close(s.done)
 		defer s.cutter.xa.close()
+		defer s.cutter.schemas.closeConn()
 		s.fail(s.read(chosen))
 	}()
 	return s, nil
@@ -155,6 +170,9 @@ func (s *Source) newCutter() *cutter {
 	}
 	return c
 }
+
+// SchemaVersion is the newest entry of the schema history that is needed where reading begins.
+func (s *Source) SchemaVersion() uint64 { return s.schemaVersion }
 
 // Server is who is being read.
 func (s *Source) Server() Identity { return s.server }
@@ -290,9 +308,11 @@ func (s *Source) connection() error {
 		from.GTIDs = s.cutter.read.Clone()
 	}
 	resume := Resume{Position: from, Server: s.server, Held: s.cutter.xa.missing}
-	if _, err := verify(s.ctx, s.opts.Connect, resume); err != nil {
+	server, err := verify(s.ctx, s.opts.Connect, resume)
+	if err != nil {
 		return err
 	}
+	s.cutter.schemas.connected(server)
 	at := s.cutter.place.String() // the reading goroutine has the cutter from openStream on
 	connecting, cancel := context.WithTimeout(s.ctx, s.opts.Connect.timeout())
 	defer cancel()
@@ -353,7 +373,8 @@ func (s *Source) fail(err error) {
 func endsTheRun(err error) bool {
 	var config *ConfigError
 	var source *SourceError
-	return errors.As(err, &config) || errors.As(err, &source)
+	var history *historyError
+	return errors.As(err, &config) || errors.As(err, &source) || errors.As(err, &history)
 }
 
 // sleep waits, and reports whether ctx is still alive.

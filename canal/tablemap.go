@@ -38,6 +38,8 @@ type tableMap struct {
 	// unreadable says why rows cannot be walked over, if they cannot. It matters only
 	// where they stand in one transaction with rows of captured tables.
 	unreadable error
+	// tracked is the schema that completed it; nil where the event itself, or today's schema, was enough.
+	tracked *trackedTable
 	// table is what rows of a captured table are given with; nil for others.
 	table *Table
 }

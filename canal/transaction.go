@@ -36,12 +36,18 @@ type Transaction struct {
 	EndOffset uint64
 	// Bytes is the size of its raw events.
 	Bytes int
+	// SchemaVersion is the newest entry of the schema history that what follows needs. Set on the last piece.
+	SchemaVersion uint64
 
 	// events are the table maps and rows events in order, header included, checksum
 	// cut off.
 	events [][]byte
 	// tableMaps are those still in force from earlier pieces.
 	tableMaps [][]byte
+	// schemas are those that its rows were written with.
+	schemas *schemaSnapshot
+	// truncated are the captured tables that it empties by TRUNCATE.
+	truncated []tableName
 	// in and out hand the numbering from piece to piece; in is nil on the first
 	// piece, out on the last. Both have room for the one value.
 	in, out chan ordinals

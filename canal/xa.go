@@ -26,10 +26,11 @@ type xaHold struct {
 // heldXA is one XA transaction.
 type heldXA struct {
 	Prepared
-	events []rawEvent
-	bytes  int
-	spill  *os.File // unlinked; nil while the rows fit into memory
-	writer *bufio.Writer
+	events  []rawEvent
+	bytes   int
+	spill   *os.File // unlinked; nil while the rows fit into memory
+	writer  *bufio.Writer
+	schemas *schemaSnapshot // in force at its PREPARE
 	// after are the last GTIDs by domain from this PREPARE up to the next held one: withheld until this
 	// transaction is resolved.
 	after map[uint32]GTID
@@ -242,6 +243,9 @@ func (c *cutter) xaPrepare(e rawEvent) error {
 		c.xa.current = nil
 		return c.release(h)
 	}
+	if c.schemas != nil {
+		c.xa.current.schemas = c.schemas.snapshot()
+	}
 	c.xa.prepared(Prepared{XID: p.xid, GTID: o.piece.GTID, File: o.piece.File, Offset: o.piece.Start})
 	return c.finish()
 }
@@ -269,7 +273,7 @@ func (c *cutter) xaResolve(xid string, commits bool) error {
 // release gives the held rows to the open transaction, which commits them, and ends it.
 func (c *cutter) release(h *heldXA) error {
 	defer h.close()
-	c.open.hold = false
+	c.open.hold, c.open.schemas = false, h.schemas
 	if !c.open.replay {
 		if err := h.each(func(e rawEvent) error {
 			if isRowsEvent(e.kind()) {

@@ -81,7 +81,24 @@ type marks struct {
 // Left out are: subject without a key of columns; subject and partitionkey where the key is
 // the empty text, which CloudEvents does not allow; gtid for anonymous transactions.
 func (w *Worker) writePayload(p *plan, row *canal.Row, c change) (m marks) {
-	x, kind := &w.transaction, &p.kinds[c.kind]
+	m = w.writeEnvelope(p, &p.kinds[c.kind], row, c)
+	b := w.payload
+	b = append(b, `,"data":{"row":`...)
+	b = p.appendRow(b, c.shown)
+	if c.before != nil {
+		b = append(b, `,"old":`...)
+		b = p.appendOld(b, c.before, row.After)
+	}
+	w.payload = append(b, '}', '}')
+	if cap(w.preimage) > maxScratch {
+		w.preimage = nil
+	}
+	return m
+}
+
+// writeEnvelope begins w.payload with all but data.
+func (w *Worker) writeEnvelope(p *plan, kind *kindPlan, row *canal.Row, c change) (m marks) {
+	x := &w.transaction
 	keyed := len(w.key) > 0
 
 	b := append(w.payload[:0], `{"specversion":"1.0","id":"`...)
@@ -104,16 +121,7 @@ func (w *Worker) writePayload(p *plan, row *canal.Row, c change) (m marks) {
 		b = append(b, `,"partitionkey":`...)
 		b = append(b, w.keyJSON...)
 	}
-	b = append(b, `,"data":{"row":`...)
-	b = p.appendRow(b, c.shown)
-	if c.before != nil {
-		b = append(b, `,"old":`...)
-		b = p.appendOld(b, c.before, row.After)
-	}
-	w.payload = append(b, '}', '}')
-	if cap(w.preimage) > maxScratch {
-		w.preimage = nil
-	}
+	w.payload = b
 	return m
 }
 

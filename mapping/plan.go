@@ -16,6 +16,7 @@ const (
 	created changeKind = iota
 	updated
 	deleted
+	truncated // the table as a whole
 )
 
 func (k changeKind) String() string {
@@ -26,6 +27,8 @@ func (k changeKind) String() string {
 		return "updated"
 	case deleted:
 		return "deleted"
+	case truncated:
+		return "truncated"
 	}
 	return "unknown"
 }
@@ -36,7 +39,7 @@ type plan struct {
 	name   string // "database.table"
 	topic  string
 	source string
-	// kinds are indexed by changeKind.
+	// kinds are indexed by changeKind, of those that are about a row.
 	kinds [3]kindPlan
 	// members are the columns' names as JSON strings, each with its colon.
 	members [][]byte
@@ -67,13 +70,8 @@ func (m *Mapper) plan(table *canal.Table) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &plan{
-		table:  table,
-		name:   table.Database + "." + table.Name,
-		topic:  topic,
-		source: "/" + url.PathEscape(m.name) + "/" + url.PathEscape(table.Database) + "/" + url.PathEscape(table.Name),
-		key:    key,
-	}
+	p := m.planTable(table, topic)
+	p.key = key
 	p.identity = table.PrimaryKey
 	if len(p.identity) == 0 {
 		for i := range table.Columns {
@@ -83,11 +81,21 @@ func (m *Mapper) plan(table *canal.Table) (*plan, error) {
 	for i := range table.Columns {
 		p.members = append(p.members, append(appendString(nil, []byte(table.Columns[i].Name)), ':'))
 	}
-	p.hashNames = appendIDText(appendIDText(nil, table.Database), table.Name)
 	for kind := range p.kinds {
 		p.kinds[kind] = planKind(table.Name+"."+changeKind(kind).String(), p.source)
 	}
 	return p, nil
+}
+
+// planTable works out what does not depend on the table's columns.
+func (m *Mapper) planTable(table *canal.Table, topic string) *plan {
+	return &plan{
+		table:     table,
+		name:      table.Database + "." + table.Name,
+		topic:     topic,
+		source:    "/" + url.PathEscape(m.name) + "/" + url.PathEscape(table.Database) + "/" + url.PathEscape(table.Name),
+		hashNames: appendIDText(appendIDText(nil, table.Database), table.Name),
+	}
 }
 
 func planKind(name, source string) kindPlan {

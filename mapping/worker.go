@@ -72,6 +72,9 @@ func (w *Worker) Begin(t *canal.Transaction) error {
 // Errors are *OptionError where the configuration does not fit the table, and wrap
 // ErrKeyNotCarried where the row has no key.
 func (w *Worker) Append(dst []Event, row *canal.Row) ([]Event, error) {
+	if row.Op == canal.Truncate {
+		return w.appendTruncation(dst, row)
+	}
 	p, err := w.plan(row.Table)
 	if p == nil && err == nil {
 		return dst, nil
@@ -201,9 +204,14 @@ func (w *Worker) appendEvent(dst []Event, p *plan, row *canal.Row, c change) ([]
 	}
 	marks := w.writePayload(p, row, c)
 	payload := w.seal()
-	return append(dst, Event{
+	return append(dst, w.event(p, p.kinds[c.kind].name, payload, marks)), nil
+}
+
+// event is the event of a payload.
+func (w *Worker) event(p *plan, kind string, payload []byte, marks marks) Event {
+	return Event{
 		ID:         alias(payload[marks.id:marks.idEnd]),
-		Type:       p.kinds[c.kind].name,
+		Type:       kind,
 		Source:     p.source,
 		Topic:      p.topic,
 		Key:        w.arena.keep(w.key),
@@ -213,7 +221,7 @@ func (w *Worker) appendEvent(dst []Event, p *plan, row *canal.Row, c change) ([]
 		GTID:       w.transaction.gtid,
 		Payload:    payload,
 		OccurredAt: w.transaction.committedAt,
-	}), nil
+	}
 }
 
 // writeKey fills w.key and, as a JSON string, w.keyJSON. A single column is written as it is;
