@@ -168,8 +168,8 @@ func (k *Kafka) send(lane *kafkaLane, b *Batch, failures *kafkaFailures) bool {
 	k.encoder.reset()
 	room := kafkaRequestSize
 	for range lane.partitions {
-		if room <= 0 {
-			break
+		if room < kafkaRequestSize/16 {
+			break // rather than cut a chunk for what little room is left
 		}
 		p := lane.partitions[lane.turn%len(lane.partitions)]
 		lane.turn++

@@ -132,8 +132,7 @@ func (r *Redis) append(e *mapping.Event) {
 // transaction is refused as a whole, except where a command turns out wrong while it is
 // executed (WRONGTYPE); then the other streams' entries are there.
 func (r *Redis) failed(err error, b *Batch) error {
-	var reply redis.Error
-	if !errors.As(err, &reply) {
+	if _, ok := errors.AsType[redis.Error](err); !ok {
 		return redisError(fmt.Errorf("publish to Redis at %s: %w", r.options.Address, err))
 	}
 	var first error
