@@ -16,7 +16,7 @@ type cutter struct {
 	server   [16]byte
 	captured func(database, table string) bool
 	// pieceSize is the number of bytes of raw events above which a transaction travels in pieces.
-	pieceSize int
+	pieceSize func() int
 	// emit hands a transaction or piece on. It may block.
 	emit   func(*Transaction) error
 	logger *slog.Logger
@@ -295,7 +295,7 @@ func (c *cutter) rows(e rawEvent) error {
 	if e.endsStatement() {
 		o.tableMaps = nil
 	}
-	if o.piece.Bytes < c.pieceSize || o.hold || o.replay {
+	if o.piece.Bytes < c.pieceSize() || o.hold || o.replay {
 		return nil
 	}
 	return c.handOnPiece()

@@ -18,13 +18,9 @@ const (
 	DefaultHeartbeat   = 5 * time.Second
 	DefaultMaxInFlight = 16 << 20
 
-	pieceSize       = 512 << 10 // a transaction above it travels in pieces
-	segmentSize     = 256 << 10 // small transactions are handed on together up to this size
-	segmentCount    = 1024      // and number
-	transactionCost = 512       // bytes that a transaction without rows counts for
-	heldInMemory    = 1 << 20   // bytes of one prepared XA transaction, before it goes to a file
-	// expansion is by how much rows are taken to grow when they become events, until it is known.
-	expansion = 3
+	segmentSize  = 256 << 10 // small transactions are handed on together up to this size
+	segmentCount = 1024      // and number
+	heldInMemory = 1 << 20   // bytes of one prepared XA transaction, before it goes to a file
 
 	// maxRefusals in a row are taken for passing ones.
 	maxRefusals = 5
@@ -150,7 +146,7 @@ func (o *SourceOptions) meet(ctx context.Context) (Identity, error) {
 func (s *Source) newCutter() *cutter {
 	from := s.opts.From
 	c := &cutter{
-		flavor: s.server.Flavor, captured: s.opts.Captured, pieceSize: pieceSize, emit: s.emit, logger: s.opts.Logger,
+		flavor: s.server.Flavor, captured: s.opts.Captured, pieceSize: s.budget.pieceSize, emit: s.emit, logger: s.opts.Logger,
 		place:     place{file: from.Position.File, offset: from.Position.Offset},
 		started:   make(map[string]chan ordinals),
 		published: from.Published,
@@ -187,7 +183,7 @@ func (s *Source) Next(ctx context.Context) (*Segment, error) {
 		s.mu.Unlock()
 		if segment != nil {
 			signal(s.taken)
-			return segment, nil
+			return segment, s.budget.settle(ctx, segment.reserved)
 		}
 		if err != nil {
 			return nil, err
@@ -225,14 +221,15 @@ func (s *Source) Close() error {
 func (s *Source) emit(t *Transaction) error {
 	s.waiting.Store(true)
 	defer s.waiting.Store(false)
-	cost := int64(t.Bytes)*expansion + transactionCost
+	cost := s.budget.cost(t.Bytes)
 	if err := s.budget.acquire(s.ctx, cost); err != nil {
 		return err
 	}
+	size := min(segmentSize, s.budget.pieceSize())
 	for {
 		s.mu.Lock()
 		p := s.pending
-		if p == nil || p.Bytes+t.Bytes <= segmentSize && len(p.Transactions) < segmentCount {
+		if p == nil || p.Bytes+t.Bytes <= size && len(p.Transactions) < segmentCount {
 			if p == nil {
 				p = &Segment{budget: s.budget}
 				s.pending = p

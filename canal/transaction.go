@@ -93,6 +93,7 @@ type Segment struct {
 
 // Resize tells how many bytes the segment holds now, that its rows have become events.
 func (s *Segment) Resize(bytes int64) {
+	s.budget.learn(s.Bytes, bytes)
 	s.budget.adjust(bytes - s.reserved)
 	s.reserved = bytes
 }
