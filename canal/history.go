@@ -70,7 +70,8 @@ func (e *SchemaEntry) place() string {
 // SchemaHistory keeps the entries of one pipeline beside its checkpoint.
 type SchemaHistory interface {
 	// Load gives all entries, oldest first. need is the newest version that the checkpoint needs: a history that is there
-	// and ends before it is an error.
+	// and ends before it is an error. Where the checkpoint needs none, because it is the first, the history begins anew:
+	// statements that nobody read may stand between one that was left over and this place.
 	Load(ctx context.Context, need uint64) ([]SchemaEntry, error)
 	// Append adds entries. They are durable when it returns nil.
 	Append(ctx context.Context, entries []SchemaEntry) error

@@ -26,6 +26,7 @@ func openSchemas(ctx, run context.Context, o schemaOptions) (*schemaTracker, err
 	t := &schemaTracker{
 		ctx: run, connect: o.connect, captured: o.captured, history: o.history, logger: o.logger,
 		parser: ddlParser{flavor: o.server.Flavor}, server: o.server,
+		version:   o.from.SchemaVersion, // also where the history was moved away: versions never come twice
 		databases: make(map[string]bool), pool: schemaPool{}, ahead: make(map[string][]SchemaEntry),
 	}
 	if t.captured == nil {

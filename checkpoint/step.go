@@ -6,13 +6,14 @@ import "github.com/binlogd/binlogd/canal"
 // record.
 type step struct {
 	done bool
-	// moved: the end of a transaction was passed, and the fields down to end hold.
+	// moved: the end of a transaction was passed, and the fields down to schema hold.
 	moved     bool
 	executed  gtids
 	published gtids
 	held      []canal.Prepared
 	resume    place
 	end       place
+	schema    uint64
 	// inside: it ends inside a transaction, at partial.
 	inside   bool
 	partial  Partial
@@ -36,6 +37,7 @@ func newStep(tx *canal.Transaction, w Work) step {
 	s.held = tx.Held
 	s.resume = place{tx.ResumeFile, tx.ResumeOffset}
 	s.end = place{tx.EndFile, tx.EndOffset}
+	s.schema = tx.SchemaVersion
 	s.counters.Transactions = 1
 	return s
 }
@@ -49,7 +51,7 @@ func (s *step) then(next *step, executed, published *canal.GTIDSet) {
 	if next.moved {
 		s.executed.merge(&next.executed, executed)
 		s.published.merge(&next.published, published)
-		s.held, s.resume, s.end = next.held, next.resume, next.end
+		s.held, s.resume, s.end, s.schema = next.held, next.resume, next.end, next.schema
 		s.moved, s.inside = true, false
 	}
 	if next.inside {

@@ -108,8 +108,9 @@ func Unusable(err error) bool {
 		name    *NameError
 		access  *AccessError
 		save    *SaveError
+		schema  *SchemaError
 	)
-	return errors.As(err, &corrupt) || errors.As(err, &newer) || errors.As(err, &name) || errors.As(err, &access) || errors.As(err, &save)
+	return errors.As(err, &corrupt) || errors.As(err, &newer) || errors.As(err, &name) || errors.As(err, &access) || errors.As(err, &save) || errors.As(err, &schema)
 }
 
 // restoreRemedy is what to do about a checkpoint whose place is lost.

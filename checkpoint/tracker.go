@@ -149,6 +149,7 @@ func (t *Tracker) apply(s *step) {
 			t.end = s.end
 		}
 		r.Held = s.held
+		r.SchemaVersion = max(r.SchemaVersion, s.schema)
 		r.Partial = nil
 	}
 	if s.inside {

@@ -130,7 +130,7 @@ func (s settings) open(logger *slog.Logger, wrap wrapper) (*pipeline.Pipeline, f
 		Name:   "test",
 		Source: canal.SourceOptions{Connect: canal.ConnectOptions{Address: s.Address, User: s.User, Password: s.Password}, Heartbeat: time.Second},
 		Start:  start, Mapper: mapper, Store: store, Sink: publish.WithRetry(wrapped, publish.RetryOptions{Initial: 20 * time.Millisecond, Max: time.Second, Logger: logger}),
-		SaveInterval: 20 * time.Millisecond, Logger: logger,
+		History: file.Schemas(), SaveInterval: 20 * time.Millisecond, Logger: logger,
 	})
 	return p, closeAll, nil
 }

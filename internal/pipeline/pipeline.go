@@ -45,6 +45,8 @@ type Options struct {
 	// Sink retries by itself: an error of it ends the run.
 	Sink  publish.Sink
 	Store checkpoint.Store
+	// History keeps the schemas of the time beside the checkpoint; nil keeps them while the pipeline runs.
+	History canal.SchemaHistory
 	// SaveInterval is the shortest time between two saves of the checkpoint.
 	SaveInterval time.Duration
 	// Workers decode and map; 0 means one for each processor.
@@ -179,7 +181,10 @@ func (p *Pipeline) open(ctx context.Context, record *checkpoint.Record) (*canal.
 	o := p.opts.Source
 	o.Captured = p.opts.Mapper.Captured
 	o.Logger = p.opts.Logger
-	o.From = canal.Resume{Position: record.Position, Held: record.Held, Published: record.Published, Server: record.Server}
+	o.History = p.opts.History
+	o.From = canal.Resume{
+		Position: record.Position, Held: record.Held, Published: record.Published, Server: record.Server, SchemaVersion: record.SchemaVersion,
+	}
 	if in := record.Partial; in != nil {
 		o.From.Inside = &canal.Inside{GTID: in.GTID, File: in.File, Start: in.Start, Place: in.Place}
 	}
