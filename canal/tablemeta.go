@@ -136,6 +136,11 @@ func (m *optionalMeta) readDefaultCharset(b []byte, match func(*Column) bool) er
 		}
 		place++
 	}
+	for exception := range exceptions {
+		if exception >= place {
+			return fmt.Errorf("collation of text column %d, there are %d", exception+1, place)
+		}
+	}
 	return nil
 }
 
@@ -158,12 +163,15 @@ func (m *optionalMeta) readColumnCharsets(b []byte, match func(*Column) bool) er
 		}
 		numbers = numbers[1:]
 	}
+	if len(numbers) > 0 {
+		return fmt.Errorf("%d collations more than text columns", len(numbers))
+	}
 	return nil
 }
 
 func (c *Column) setCollation(id uint64) error {
-	if c.Type == mysql.MYSQL_TYPE_GEOMETRY {
-		return nil // MariaDB sends "binary" for it, which says nothing
+	if c.Type == mysql.MYSQL_TYPE_GEOMETRY || c.Type == mysql.MYSQL_TYPE_VECTOR {
+		return nil // "binary", which says nothing
 	}
 	name := charsetOfCollation(id)
 	if name == "" {
@@ -280,6 +288,8 @@ func sendsCollation(c *Column, flavor Flavor) bool {
 	switch c.Type {
 	case mysql.MYSQL_TYPE_STRING, mysql.MYSQL_TYPE_VAR_STRING, mysql.MYSQL_TYPE_VARCHAR,
 		mysql.MYSQL_TYPE_BLOB, mysql.MYSQL_TYPE_TINY_BLOB, mysql.MYSQL_TYPE_MEDIUM_BLOB, mysql.MYSQL_TYPE_LONG_BLOB:
+		return true
+	case mysql.MYSQL_TYPE_VECTOR: // MySQL only; MariaDB's is a VARCHAR here
 		return true
 	case mysql.MYSQL_TYPE_GEOMETRY, typeMariaDBBlobCompressed, typeMariaDBVarcharCompressed:
 		return flavor == MariaDB
