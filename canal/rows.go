@@ -123,6 +123,9 @@ func (r *Rows) countAhead() error {
 
 // Next goes to the next row and reports whether there is one.
 func (r *Rows) Next() bool {
+	if r.err == nil && r.t != nil && r.cleared < len(r.t.truncated) {
+		return r.truncate()
+	}
 	for r.err == nil && r.t != nil {
 		if len(r.event.data) == 0 {
 			r.endEvent()
