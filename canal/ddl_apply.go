@@ -336,3 +336,19 @@ func (s *Schema) setPrimaryKey(parts []*ast.IndexPartSpecification) error {
 	s.PrimaryKey = key
 	return nil
 }
+
+// ParseCreateTable reads the schema that a CREATE TABLE makes, as `binlogd schema set` is given it. charset is the database's
+// default character set. The error says what was not understood.
+func ParseCreateTable(text string, flavor Flavor, charset string) (*Schema, error) {
+	p := &ddlParser{flavor: flavor}
+	statements, err := p.parse(query{text: []byte(text)})
+	if err != nil {
+		return nil, err
+	}
+	if len(statements) == 1 {
+		if s, ok := statements[0].(*ast.CreateTableStmt); ok && s.ReferTable == nil && s.Select == nil {
+			return createdSchema(s, charset, flavor)
+		}
+	}
+	return nil, errors.New("it is not one CREATE TABLE with columns")
+}

@@ -203,3 +203,31 @@ func (m *optionalMeta) agrees(sent []Column, table *Table) error {
 	}
 	return nil
 }
+
+// HoldsAt reports whether an entry is in force in the transaction with a GTID. Of two servers' transactions it cannot tell which
+// came first: then the entry counts as later. It takes GTIDs only.
+func (e *SchemaEntry) HoldsAt(gtid string) (bool, error) {
+	flavor := e.GTID.Flavor
+	if e.Start != nil {
+		if e.Start.GTIDs == nil {
+			return false, errors.New("the history was written without GTIDs")
+		}
+		flavor = e.Start.GTIDs.Flavor()
+	} else if e.GTID.IsZero() {
+		return false, errors.New("the history was written without GTIDs")
+	}
+	g, err := ParseGTID(flavor, gtid)
+	if err != nil {
+		return false, err
+	}
+	if e.Start != nil {
+		return !e.Start.GTIDs.Contains(g), nil
+	}
+	of, at := e.GTID, g
+	number := of.Number
+	of.Number, at.Number = 0, 0
+	if flavor == MariaDB {
+		of.ServerID, at.ServerID = 0, 0
+	}
+	return of == at && number < g.Number, nil
+}

@@ -45,6 +45,7 @@ func TestExitCodes(t *testing.T) {
 		"source":             {&canal.SourceError{Err: plain}, 3},
 		"source away":        {&unavailableError{exitSource, plain, ""}, 3},
 		"schema":             {&canal.SchemaError{}, 3},
+		"schema history":     {&checkpoint.SchemaError{}, 5},
 		"row":                {&canal.DecodeError{Err: plain}, 3},
 		"admin port":         {&admin.ListenError{Err: plain}, 2},
 		"sink refuses":       {&publish.PermanentError{Err: plain}, 4},
