@@ -24,6 +24,7 @@ type cutter struct {
 	schemas *schemaTracker
 
 	place place
+	told  place    // the end of what was handed on last
 	read  *GTIDSet // every transaction read whole, held XA PREPAREs included; nil without GTIDs
 	xa    *xaHold
 	open  *openTransaction
@@ -92,9 +93,24 @@ func (c *cutter) event(e rawEvent) error {
 	case replication.FORMAT_DESCRIPTION_EVENT, replication.ROTATE_EVENT, replication.STOP_EVENT:
 		return c.fileBoundary(e)
 	case replication.HEARTBEAT_EVENT, replication.HEARTBEAT_LOG_EVENT_V2:
-		return nil
+		return c.idle()
 	}
 	return c.logical(e)
+}
+
+// idle is told that the server has nothing more at the moment. Where the place is a file and an offset, it must not stay in a file that
+// may be purged, while files begin and nothing is written.
+func (c *cutter) idle() error {
+	if c.read != nil || c.open != nil || c.place == c.told {
+		return nil
+	}
+	c.told = c.place
+	t := &Transaction{Server: c.server, File: c.place.file, Start: c.place.offset, Idle: true, Last: true, EndFile: c.place.file, EndOffset: c.place.offset}
+	if c.schemas != nil {
+		t.SchemaVersion = c.schemas.version
+	}
+	c.xa.settle(t)
+	return c.emit(t)
 }
 
 // logical takes an event that stands in the binlog itself or inside a compressed transaction.
@@ -350,6 +366,7 @@ func (c *cutter) finish() error {
 		c.read.Add(t.GTID)
 	}
 	t.EndFile, t.EndOffset = c.place.file, c.place.offset
+	c.told = c.place
 	if c.schemas != nil {
 		if err := c.schemas.commit(identity(t.GTID, t.File, t.Start)); err != nil {
 			return err

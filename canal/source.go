@@ -96,7 +96,14 @@ func OpenSource(ctx context.Context, o SourceOptions) (*Source, error) {
 		o.MaxInFlight = DefaultMaxInFlight
 	}
 	chosen := o.ServerID == 0
-	server, err := o.meet(ctx)
+	var server Identity
+	err := o.insist(ctx, func() (err error) {
+		server, err = verify(ctx, o.Connect, o.From)
+		if err == nil && chosen {
+			o.ServerID, err = chooseServerID(ctx, o.Connect)
+		}
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -108,8 +115,11 @@ func OpenSource(ctx context.Context, o SourceOptions) (*Source, error) {
 		status: Status{Server: server, Read: Position{File: o.From.Position.File, Offset: o.From.Position.Offset}},
 	}
 	s.cutter = s.newCutter()
-	s.cutter.schemas, err = openSchemas(ctx, run, schemaOptions{
-		connect: o.Connect, captured: o.Captured, history: o.History, from: o.From, server: server, logger: o.Logger,
+	err = o.insist(ctx, func() (err error) {
+		s.cutter.schemas, err = openSchemas(ctx, run, schemaOptions{
+			connect: o.Connect, captured: o.Captured, history: o.History, from: o.From, server: server, logger: o.Logger,
+		})
+		return err
 	})
 	if err != nil {
 		cancel()
@@ -126,19 +136,16 @@ func OpenSource(ctx context.Context, o SourceOptions) (*Source, error) {
 	return s, nil
 }
 
-// meet finds out who the server is and that it can serve the place to begin from, and chooses a server id.
-func (o *SourceOptions) meet(ctx context.Context) (Identity, error) {
+// insist asks the server until it answers, or says something that waiting cannot mend, or ctx ends.
+func (o *SourceOptions) insist(ctx context.Context, ask func() error) error {
 	for delay := backoffInitial; ; delay = min(2*delay, backoffMax) {
-		server, err := verify(ctx, o.Connect, o.From)
-		if err == nil && o.ServerID == 0 {
-			o.ServerID, err = chooseServerID(ctx, o.Connect)
-		}
+		err := ask()
 		if err == nil || endsTheRun(err) || ctx.Err() != nil {
-			return server, err
+			return err
 		}
 		o.Logger.Warn("the source does not answer; connecting again", "error", err, "wait", delay)
 		if !sleep(ctx, delay/2+rand.N(delay/2)) { //nolint:gosec // jitter
-			return server, ctx.Err()
+			return ctx.Err()
 		}
 	}
 }
@@ -148,6 +155,7 @@ func (s *Source) newCutter() *cutter {
 	c := &cutter{
 		flavor: s.server.Flavor, captured: s.opts.Captured, pieceSize: s.budget.pieceSize, emit: s.emit, logger: s.opts.Logger,
 		place:     place{file: from.Position.File, offset: from.Position.Offset},
+		told:      place{file: from.Position.File, offset: from.Position.Offset},
 		started:   make(map[string]chan ordinals),
 		published: from.Published,
 		xa: &xaHold{

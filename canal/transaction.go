@@ -22,6 +22,8 @@ type Transaction struct {
 	// Piece counts from 0; Last is set on the only or last piece.
 	Piece int
 	Last  bool
+	// Idle: it is no transaction, but the place where the server had nothing more.
+	Idle bool
 	// Executed are the GTIDs that count as done once this transaction is durable:
 	// none for an XA PREPARE, both for its XA COMMIT. Set on the last piece.
 	Executed []GTID

@@ -38,7 +38,9 @@ func newStep(tx *canal.Transaction, w Work) step {
 	s.resume = place{tx.ResumeFile, tx.ResumeOffset}
 	s.end = place{tx.EndFile, tx.EndOffset}
 	s.schema = tx.SchemaVersion
-	s.counters.Transactions = 1
+	if !tx.Idle {
+		s.counters.Transactions = 1
+	}
 	return s
 }
 

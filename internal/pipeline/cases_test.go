@@ -263,3 +263,24 @@ func TestCaseQuietTables(t *testing.T) {
 		require.Equal(t, []string{"2"}, keys(s.events(t)))
 	})
 }
+
+// TestQuietServerWithoutGTIDs: nothing at all is written, but binlog files begin, and the old ones are purged.
+func TestQuietServerWithoutGTIDs(t *testing.T) {
+	t.Parallel()
+	server := testenv.StartMySQL(t, testenv.Options{Args: []string{"--gtid-mode=OFF", "--enforce-gtid-consistency=OFF"}})
+	db := server.Database(t)
+	server.Exec(t, "CREATE TABLE "+db+".a (id INT PRIMARY KEY)", "INSERT INTO "+db+".a VALUES (1)")
+	s := newSettings(t, server, db+".*")
+	l := s.run(t, nil)
+	l.caughtUp(t, server)
+	server.Exec(t, "FLUSH BINARY LOGS", "FLUSH BINARY LOGS")
+	l.caughtUp(t, server)
+	require.Zero(t, l.Stats().Checkpoint.Counters.Transactions)
+	l.stop(t)
+	file, _ := server.BinlogPosition(t)
+	server.Exec(t, "PURGE BINARY LOGS TO '"+file+"'")
+	s.once(t, server)
+	server.Exec(t, "INSERT INTO "+db+".a VALUES (2)")
+	s.once(t, server)
+	require.Equal(t, []string{"2"}, keys(s.events(t)))
+}

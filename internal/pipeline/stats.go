@@ -85,7 +85,7 @@ func (c *counters) passed(b *batch) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, j := range slices.Backward(b.jobs) {
-		if parts := j.parts; len(parts) > 0 {
+		if parts := j.parts; len(parts) > 0 && !parts[len(parts)-1].transaction.Idle {
 			c.done = parts[len(parts)-1].transaction.CommittedAt
 			return
 		}
