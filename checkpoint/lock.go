@@ -40,7 +40,11 @@ func lockFile(path string) (*fileLock, error) {
 	return &fileLock{file: f}, nil
 }
 
-func (l *fileLock) release() error { return l.file.Close() }
+// release gives the lock up by name: closing alone would leave it to whoever inherited the open file, as a process that is
+// just being started has for a moment.
+func (l *fileLock) release() error {
+	return errors.Join(unix.Flock(int(l.file.Fd()), unix.LOCK_UN), l.file.Close())
+}
 
 func flock(f *os.File) error {
 	for {
