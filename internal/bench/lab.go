@@ -175,3 +175,12 @@ func (l *lab) executed(ctx context.Context) (string, error) {
 	err := l.db.QueryRowContext(ctx, "SELECT @@GLOBAL.gtid_executed").Scan(&set)
 	return set, err
 }
+
+// binlog is the file that the server writes to.
+func (l *lab) binlog(ctx context.Context) (string, error) {
+	var file, ignored string
+	if err := l.db.QueryRowContext(ctx, "SHOW BINARY LOG STATUS").Scan(&file, &ignored, &ignored, &ignored, &ignored); err != nil {
+		return "", fmt.Errorf("find the binlog: %w", err)
+	}
+	return file, nil
+}

@@ -47,7 +47,7 @@ func main() {
 	flag.IntVar(&o.rate, "rate", 1000, "transactions per second for the latency")
 	flag.IntVar(&o.seconds, "seconds", 15, "how long the latency is measured")
 	flag.StringVar(&huge, "huge", "10,1000,100000,2000000", "sizes in rows of single transactions")
-	flag.StringVar(&o.only, "only", "", "one part: throughput, latency or transaction")
+	flag.StringVar(&o.only, "only", "", "one part: throughput, latency, transaction or decoder")
 	flag.StringVar(&o.profiles, "profiles", "", "folder for a CPU profile of each way of reading")
 	flag.StringVar(&ways, "ways", strings.Join(allWays, ","), "what the throughput is measured of")
 	flag.Uint64Var(&o.seed, "seed", 1, "seed of the load")
@@ -67,8 +67,8 @@ func main() {
 		}
 		o.ways = append(o.ways, way)
 	}
-	if !slices.Contains([]string{"", "throughput", "latency", "transaction"}, o.only) {
-		fmt.Fprintf(os.Stderr, "-only: %q is unknown; write throughput, latency or transaction\n", o.only)
+	if !slices.Contains([]string{"", "throughput", "latency", "transaction", "decoder"}, o.only) {
+		fmt.Fprintf(os.Stderr, "-only: %q is unknown; write throughput, latency, transaction or decoder\n", o.only)
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -100,6 +100,11 @@ func run(ctx context.Context, o options) error {
 	if o.wants("transaction") {
 		if err := l.transactions(ctx); err != nil {
 			return fmt.Errorf("measure single transactions: %w", err)
+		}
+	}
+	if o.wants("decoder") {
+		if err := l.decoder(ctx); err != nil {
+			return fmt.Errorf("measure the decoders: %w", err)
 		}
 	}
 	fmt.Fprintf(os.Stderr, "done in %s\n", time.Since(began).Round(time.Second))

@@ -26,9 +26,9 @@ func (l *lab) throughput(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var file, ignored string
-	if err := l.db.QueryRowContext(ctx, "SHOW BINARY LOG STATUS").Scan(&file, &ignored, &ignored, &ignored, &ignored); err != nil {
-		return fmt.Errorf("find the binlog: %w", err)
+	file, err := l.binlog(ctx)
+	if err != nil {
+		return err
 	}
 	say("writing %d row changes", l.opts.rows)
 	rows, err := l.fill(ctx, l.opts.rows)
@@ -138,7 +138,7 @@ func (l *lab) throughputTable(rows int, ways []string, found map[string][]result
 	fmt.Println()
 }
 
-func median(results []result, of func(result) float64) float64 {
+func median[T any](results []T, of func(T) float64) float64 {
 	values := make([]float64, 0, len(results))
 	for _, r := range results {
 		values = append(values, of(r))
