@@ -86,9 +86,13 @@ func readTarget(words *tokens, first string, q query) tableName {
 // namesIn gives the tables among those of a predicate that a statement's text may name. It errs on the side of too many.
 func namesIn(q query, which func(tableName) bool) []tableName {
 	var found []tableName
+	seen := make(map[tableName]bool)
 	names(q, func(database, name string) bool {
-		if n := (tableName{database, name}); which(n) && !slices.Contains(found, n) {
-			found = append(found, n)
+		if n := (tableName{database, name}); !seen[n] {
+			seen[n] = true
+			if which(n) {
+				found = append(found, n)
+			}
 		}
 		return false
 	})

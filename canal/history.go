@@ -67,6 +67,12 @@ func (e *SchemaEntry) place() string {
 	return identity(e.GTID, e.File, e.Offset)
 }
 
+// settled reports whether nothing more can be found out about the entry. One that is not may be better known now, when what
+// came before it is.
+func (e *SchemaEntry) settled() bool {
+	return e.Origin == SchemaFromHand || e.Unknown == "" && e.Until == nil
+}
+
 // SchemaHistory keeps the entries of one pipeline beside its checkpoint.
 type SchemaHistory interface {
 	// Load gives all entries, oldest first. need is the newest version that the checkpoint needs: a history that is there

@@ -172,11 +172,11 @@ func (t *schemaTracker) stage(d *draft, q query, at ddlPlace, recorded []SchemaE
 	var fresh []*trackedTable // to be looked at
 	for _, n := range d.order {
 		e := settled[t.now.key(n)]
-		if e != nil && (e.Unknown == "" || e.Origin == SchemaFromHand) {
+		c := d.changed[t.now.key(n)]
+		if e != nil && (e.settled() || e.Until != nil && c.schema == nil) {
 			s.tables = append(s.tables, e.tracked(t.readingOf, t.pool))
 			continue
 		}
-		c := d.changed[t.now.key(n)]
 		tracked := &trackedTable{name: n, doubt: c.doubt, since: at.String(), statement: statement}
 		if c.schema != nil {
 			tracked.schema = t.pool.share(c.schema)

@@ -50,7 +50,7 @@ func (i *Inspector) checkMetadata() Check {
 		return checkWarn(name, "the server is too old to send column names: they are read from information_schema, and rows written before a later ALTER TABLE stop binlogd",
 			"upgrade to MySQL 8.0.1 or MariaDB 10.5")
 	case metadata != "FULL":
-		return checkWarn(name, fmt.Sprintf("binlog_row_metadata=%s: column names are read from information_schema, and rows written before a later ALTER TABLE stop binlogd", metadata),
+		return checkWarn(name, fmt.Sprintf("binlog_row_metadata=%s: column names come from the schema history, which cannot tell how a table looked before binlogd first saw it", metadata),
 			i.setGlobal("binlog_row_metadata", "FULL"))
 	}
 	return checkOK(name, "binlog_row_metadata=FULL")

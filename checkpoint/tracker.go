@@ -134,6 +134,14 @@ func (t *Tracker) SetServer(id canal.Identity) {
 	t.record.Server = id
 }
 
+// SetSchemaVersion says that the place where reading begins needs the schema history up to a version.
+func (t *Tracker) SetSchemaVersion(version uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.changed = t.changed || version > t.record.SchemaVersion
+	t.record.SchemaVersion = max(t.record.SchemaVersion, version)
+}
+
 // apply moves the record over s.
 func (t *Tracker) apply(s *step) {
 	r := &t.record

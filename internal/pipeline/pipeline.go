@@ -107,6 +107,7 @@ func (p *Pipeline) Run(ctx context.Context) error {
 	}
 	defer func() { _ = source.Close() }()
 	tracker.SetServer(source.Server())
+	tracker.SetSchemaVersion(source.SchemaVersion())
 	decoder := canal.NewDecoder(canal.DecoderOptions{Captured: p.opts.Mapper.Captured, Schemas: p.opts.Schemas, InvalidText: p.opts.InvalidText})
 	r := &running{source: source, decoder: decoder, tracker: tracker, saver: saver, lag: newLag(p.opts.Source.Connect, tracker, p.opts.Logger)}
 	p.running.Store(r)
