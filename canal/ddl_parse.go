@@ -52,14 +52,14 @@ func (p *ddlParser) parse(q query) (statements []ast.StmtNode, err error) {
 		return nil, err
 	}
 	if statements, _, err = p.parser.Parse(text, "", ""); err == nil {
-		return statements, nil
+		return slices.Clone(statements), nil // the parser reuses its slice, for whoever parses next
 	}
 	text, translateErr := d.translate(true)
 	if translateErr != nil {
 		return nil, translateErr
 	}
 	if statements, _, more := p.parser.Parse(text, "", ""); more == nil {
-		return statements, nil
+		return slices.Clone(statements), nil
 	}
 	return nil, fmt.Errorf("parse: %w", err)
 }
