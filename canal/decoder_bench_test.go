@@ -116,11 +116,11 @@ func orderTransactions(b *testing.B, server *testenv.Server, op string) (transac
 
 // formatDescription is the server's FORMAT_DESCRIPTION event, which go-mysql's parser needs
 // first, with checksums declared off: the events have lost theirs.
-func formatDescription(b *testing.B, server *testenv.Server) []byte {
+func formatDescription(tb testing.TB, server *testenv.Server) []byte {
 	const magic, checksum = 4, 4
-	files := server.BinlogFiles(b)
+	files := server.BinlogFiles(tb)
 	data, err := os.ReadFile(filepath.Join(server.DataDir(), files[len(files)-1]))
-	require.NoError(b, err)
+	require.NoError(tb, err)
 	event := data[magic:]
 	event = event[:binary.LittleEndian.Uint32(event[9:])]
 	event[len(event)-checksum-1] = byte(replication.BINLOG_CHECKSUM_ALG_OFF)
