@@ -2,8 +2,10 @@ package canal
 
 import (
 	"fmt"
+	"testing"
 
 	"github.com/go-mysql-org/go-mysql/mysql"
+	"github.com/stretchr/testify/require"
 )
 
 // imagePlace is one of the images that changes have.
@@ -53,4 +55,35 @@ var (
 // isBlob: NOBLOB leaves these out. GEOMETRY, JSON and VECTOR are stored like BLOBs, but are none to it.
 func isBlob(c *Column) bool {
 	return c.Type == mysql.MYSQL_TYPE_BLOB || c.Type == typeMariaDBBlobCompressed
+}
+
+// Without a primary key a unique key without NULLs stands in for it. Without that too, images before are full, and on MariaDB those after.
+func TestRowImagesWithoutPrimaryKey(t *testing.T) {
+	const change = "; INSERT INTO t VALUES (1,1,'x'); UPDATE t SET b=2; DELETE FROM t"
+	unique := []string{
+		"1 t#1 insert [1 1 x]", "1 t#1 update [1 - -] [- 2 -]", "1 t#1 delete [1 - -]",
+		"1 t#1 insert [1 1 x]", "1 t#1 update [1 1 -] [1 2 -]", "1 t#1 delete [1 2 -]",
+	}
+	none := map[string][]string{
+		"mysql": {
+			"1 t#1 insert [1 1 x]", "1 t#1 update [1 1 x] [- 2 -]", "1 t#1 delete [1 2 x]",
+			"1 t#1 insert [1 1 x]", "1 t#1 update [1 1 x] [1 2 -]", "1 t#1 delete [1 2 x]",
+		},
+		"mariadb": {
+			"1 t#1 insert [1 1 x]", "1 t#1 update [1 1 x] [1 2 x]", "1 t#1 delete [1 2 x]",
+			"1 t#1 insert [1 1 x]", "1 t#1 update [1 1 x] [1 2 x]", "1 t#1 delete [1 2 x]",
+		},
+	}
+	for _, server := range oracleServers() {
+		t.Run(server.name, func(t *testing.T) {
+			s := server.start(t)
+			for columns, want := range map[string][]string{"(a INT NOT NULL UNIQUE, b INT, c TEXT)": unique, "(a INT, b INT, c TEXT)": none[s.Flavor]} {
+				database := s.Database(t)
+				s.Exec(t, "USE "+database+"; CREATE TABLE t "+columns)
+				from := here(t, s)
+				s.Exec(t, "USE "+database+"; SET SESSION binlog_row_image=MINIMAL"+change+"; SET SESSION binlog_row_image=NOBLOB"+change)
+				require.Equal(t, want, allRows(t, capturing("t"), rawTransactions(t, s, from, 6)...), columns)
+			}
+		})
+	}
 }
