@@ -148,8 +148,7 @@ func (s *stream) wait(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	var refusal *mysql.MyError
-	if errors.As(err, &refusal) {
+	if refusal, ok := errors.AsType[*mysql.MyError](err); ok {
 		return refusal
 	}
 	return fmt.Errorf("the connection ended: %w", err) // on its own go-mysql's error would be logged with a stack trace

@@ -38,8 +38,7 @@ func OpenFile(path, name string) (*File, error) {
 	}
 	lock, err := lockFile(path + lockSuffix)
 	if err != nil {
-		var locked *LockedError
-		if errors.As(err, &locked) {
+		if locked, ok := errors.AsType[*LockedError](err); ok {
 			locked.Place = path
 			return nil, locked
 		}

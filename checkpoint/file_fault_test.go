@@ -168,7 +168,7 @@ func fullDisk(dir string) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close() //nolint:errcheck // the process ends
+	defer f.Close()
 	ctx := context.Background()
 	const before, large = 5, 2999 // a few hundred bytes, and more than a page
 	if err := f.Save(ctx, numbered(before)); err != nil {
@@ -301,7 +301,7 @@ func openOnTmpfs(dir string) (*checkpoint.File, string, error) {
 func expectRefusal(err error, cause syscall.Errno, remedy string) error {
 	var access *checkpoint.AccessError
 	if !errors.As(err, &access) || !errors.Is(err, cause) || !strings.Contains(err.Error(), remedy) {
-		return fmt.Errorf("want %v with %q, got: %w", cause, remedy, err)
+		return fmt.Errorf("want %w with %q, got: %w", cause, remedy, err)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package mapping
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/binlogd/binlogd/canal"
 )
@@ -258,7 +259,7 @@ func (w *Worker) seal() []byte {
 	payload := w.payload
 	if cap(payload) > maxScratch {
 		w.payload = nil // handed over rather than copied, or kept at this size
-		return payload[:len(payload):len(payload)]
+		return slices.Clip(payload)
 	}
 	return w.arena.keep(payload)
 }

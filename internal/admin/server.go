@@ -98,8 +98,7 @@ func Listen(ctx context.Context, o Options) (*Server, error) {
 
 // cause takes the address off an error of net, which ListenError names itself.
 func cause(err error) error {
-	var op *net.OpError
-	if errors.As(err, &op) {
+	if op, ok := errors.AsType[*net.OpError](err); ok {
 		return op.Err
 	}
 	return err
@@ -132,7 +131,9 @@ func (s *Server) Serve(ctx context.Context) error {
 	if err := s.http.Shutdown(closing); err != nil {
 		_ = s.http.Close() // whoever still reads has had the time
 	}
-	<-served
+	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve admin.listen at %s: %w", s.Address(), err)
+	}
 	return nil
 }
 

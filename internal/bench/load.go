@@ -36,7 +36,7 @@ func (l *lab) fill(ctx context.Context, rows int) (done int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	defer conn.Close() //nolint:errcheck // nothing depends on it
+	defer conn.Close()
 	for done < rows {
 		result, err := conn.ExecContext(ctx, w.transaction())
 		if err != nil {

@@ -47,7 +47,7 @@ func (s settings) launch(t *testing.T, more string) *binlogd {
 		s.Address, s.User, s.Password, s.Checkpoint, publishYAML(s.Publish), d.admin, s.Tables, more)
 	path := filepath.Join(dir, "binlogd.yaml")
 	require.NoError(t, os.WriteFile(path, []byte(config), 0o600))
-	d.cmd = exec.Command(testenv.ShippedBinlogd(t), "run", "-c", path) //nolint:noctx // it is killed on purpose
+	d.cmd = exec.Command(testenv.ShippedBinlogd(t), "run", "-c", path)
 	d.cmd.Stderr = io.MultiWriter(&d.stderr, t.Output())
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	require.NoError(t, d.cmd.Start())
@@ -91,7 +91,7 @@ func (d *binlogd) ask(ctx context.Context, path string) (status int, body string
 	if err != nil {
 		return 0, err.Error()
 	}
-	defer response.Body.Close() //nolint:errcheck // it is only read
+	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
 	if err != nil {
 		return 0, err.Error()

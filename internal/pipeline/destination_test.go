@@ -31,7 +31,7 @@ func (d *fileDestination) read(t *testing.T) [][]event {
 	t.Helper()
 	f, err := os.Open(d.path)
 	require.NoError(t, err)
-	defer f.Close() //nolint:errcheck // it is only read
+	defer f.Close()
 	var events []event
 	lines := bufio.NewReaderSize(f, 1<<20)
 	for {

@@ -57,8 +57,8 @@ func (l *xaLoad) prepare(ctx context.Context, random *rand.Rand) error {
 	if err != nil {
 		return err
 	}
-	defer conn.Close()                                           //nolint:errcheck // nothing depends on it
-	defer conn.Raw(func(any) error { return driver.ErrBadConn }) //nolint:errcheck // MariaDB lets another session end it only then
+	defer conn.Close()
+	defer conn.Raw(func(any) error { return driver.ErrBadConn }) // MariaDB lets another session end it only then
 	l.number++
 	xid := fmt.Sprintf("%s-%d", l.db, l.number)
 	statements := []string{"XA START '" + xid + "'"}
