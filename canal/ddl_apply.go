@@ -31,8 +31,6 @@ type draftTable struct {
 	doubt  string
 }
 
-var errNoTable = errors.New("no such table is known")
-
 func (d *draft) name(t *ast.TableName) tableName {
 	if t.Schema.O != "" {
 		return tableName{t.Schema.O, t.Name.O}

@@ -147,7 +147,7 @@ func compareDDL(t *testing.T, s *testenv.Server, statements []string) {
 				continue
 			}
 			require.Emptyf(t, tracked.doubt, "%s: table %s", statement, name)
-			require.Emptyf(t, cmp.Diff(comparable(schema), comparable(tracked.schema)), "%s: table %s (-server +followed)", statement, name)
+			require.Emptyf(t, cmp.Diff(readLike(schema), readLike(tracked.schema)), "%s: table %s (-server +followed)", statement, name)
 		}
 		have.each(db, func(table *trackedTable) {
 			require.Containsf(t, want, table.name, "%s: the table is gone", statement)
@@ -155,8 +155,8 @@ func compareDDL(t *testing.T, s *testenv.Server, statements []string) {
 	}
 }
 
-// comparable is a schema as text, with what does not matter for reading rows left out.
-func comparable(s *Schema) []string {
+// readLike is a schema as text, with what does not matter for reading rows left out.
+func readLike(s *Schema) []string {
 	lines := []string{"charset " + s.Charset, "key " + strings.Join(s.PrimaryKey, ",")}
 	for _, c := range s.Columns {
 		typ, err := parseColumnType(c.Type)

@@ -38,6 +38,7 @@ type SchemaEntry struct {
 // SchemaOrigin says how an entry came about.
 type SchemaOrigin string
 
+// How an entry can come about.
 const (
 	SchemaFromStart     SchemaOrigin = "start"     // read from information_schema when binlogd first saw the table
 	SchemaFromStatement SchemaOrigin = "statement" // by what a statement in the binlog does
@@ -185,8 +186,7 @@ func (s *schemaSnapshot) complete(ctx context.Context, t *tableMap, table *Table
 	if err == nil {
 		err = meta.agrees(columns, fitted)
 	}
-	var misfit *schemaMisfit
-	if errors.As(err, &misfit) {
+	if misfit, ok := errors.AsType[*schemaMisfit](err); ok {
 		return nil, &SchemaError{
 			Database: t.database, Table: t.name, Column: misfit.column, Problem: misfit.problem,
 			Remedy: fmt.Sprintf("look at it with `binlogd schema show %s`; if the history is wrong, run `binlogd schema set %[1]s --file FILE --from %s` with its CREATE TABLE as of then",

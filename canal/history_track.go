@@ -40,11 +40,10 @@ type schemaTracker struct {
 
 // stagedSchemas are the changes of the transaction being read.
 type stagedSchemas struct {
-	snapshot  *schemaSnapshot
-	tables    []*trackedTable
-	entries   []SchemaEntry
-	readings  []*schemaReading
-	databases []string
+	snapshot *schemaSnapshot
+	tables   []*trackedTable
+	entries  []SchemaEntry
+	readings []*schemaReading
 }
 
 // ddlPlace is where a statement stands.
@@ -123,7 +122,7 @@ func (t *schemaTracker) draft(q query) *draft {
 
 // misunderstood puts the tables that a statement may change in doubt.
 func (d *draft) misunderstood(head ddlHead, q query, err error) {
-	why := "binlogd does not understand the statement: " + oneLine(err.Error())
+	why := "binlogd does not understand the statement: " + abbreviate(err.Error())
 	if head.kind == ddlDatabase {
 		for name := range d.base.charsets {
 			if strings.Contains(string(q.text), name) {
@@ -146,8 +145,6 @@ func (d *draft) misunderstood(head ddlHead, q query, err error) {
 		d.doubt(n, "%s", why)
 	}
 }
-
-func oneLine(text string) string { return abbreviate(text) }
 
 // stage readies the changes of a statement; commit puts them in force.
 func (t *schemaTracker) stage(d *draft, q query, at ddlPlace, recorded []SchemaEntry) error {

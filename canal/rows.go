@@ -255,6 +255,7 @@ func (r *Rows) read() bool {
 		if e.data, err = r.readImage(&e.first, r.before, e.data); err == nil {
 			e.data, err = r.readImage(&e.second, r.after, e.data)
 		}
+	case Truncate: // stands in no rows event
 	}
 	if err == nil && len(e.data) == left {
 		err = r.fail(table, nil, errRowEmpty)

@@ -74,12 +74,7 @@ type marks struct {
 	id, idEnd, time, timeEnd, sequence, sequenceEnd int
 }
 
-// writePayload fills w.payload with the event of c as CloudEvents 1.0 JSON, its members
-// in the contract's order: specversion, id, source, type, subject, time, datacontenttype,
-// gtid, sequence, partitionkey, data. It takes the key from w.keyJSON.
-//
-// Left out are: subject without a key of columns; subject and partitionkey where the key is
-// the empty text, which CloudEvents does not allow; gtid for anonymous transactions.
+// writePayload fills w.payload with the event of c as CloudEvents 1.0 JSON.
 func (w *Worker) writePayload(p *plan, row *canal.Row, c change) (m marks) {
 	m = w.writeEnvelope(p, &p.kinds[c.kind], row, c)
 	b := w.payload
@@ -89,14 +84,19 @@ func (w *Worker) writePayload(p *plan, row *canal.Row, c change) (m marks) {
 		b = append(b, `,"old":`...)
 		b = p.appendOld(b, c.before, row.After)
 	}
-	w.payload = append(b, '}', '}')
+	b = append(b, '}', '}')
+	w.payload = b
 	if cap(w.preimage) > maxScratch {
 		w.preimage = nil
 	}
 	return m
 }
 
-// writeEnvelope begins w.payload with all but data.
+// writeEnvelope begins w.payload with all but data, in the contract's order: specversion, id, source, type, subject, time,
+// datacontenttype, gtid, sequence, partitionkey. It takes the key from w.keyJSON.
+//
+// Left out are: subject without a key of columns; subject and partitionkey where the key is
+// the empty text, which CloudEvents does not allow; gtid for anonymous transactions.
 func (w *Worker) writeEnvelope(p *plan, kind *kindPlan, row *canal.Row, c change) (m marks) {
 	x := &w.transaction
 	keyed := len(w.key) > 0
