@@ -85,6 +85,7 @@ func TestCaseBrokerAway(t *testing.T) {
 	const away = time.Minute
 	kafka, redis := testenv.StartKafka(t, testenv.KafkaOptions{}), testenv.StartRedis(t, testenv.RedisOptions{})
 	load := newLoad(t, testenv.MySQL(t))
+	load.pause = 30 * time.Millisecond // enough to fill the budget many times over
 	destinations := map[string]destination{
 		"kafka": &kafkaDestination{cluster: kafka, topics: topicsOf(load.db)},
 		"redis": &redisDestination{server: redis, streams: topicsOf(load.db)},
