@@ -11,7 +11,7 @@ import (
 // of the time little is alive, and a collector that ran at each doubling of it would run all the time.
 const (
 	gcPercent   = 400
-	memoryLimit = 46 << 20
+	memoryLimit = 42 << 20
 )
 
 // TuneMemory sets the garbage collector for a daemon, unless the environment has its own wishes (GOGC, GOMEMLIMIT).
