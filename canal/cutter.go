@@ -98,8 +98,8 @@ func (c *cutter) event(e rawEvent) error {
 	return c.logical(e)
 }
 
-// idle is told that the server has nothing more at the moment. Where the place is a file and an offset, it must not stay in a file that
-// may be purged, while files begin and nothing is written.
+// idle is told that the server has nothing more at the moment, or in this file. Where the place is a file and an offset, it must not stay
+// in a file that may be purged, while files begin and nothing is written.
 func (c *cutter) idle() error {
 	if c.read != nil || c.open != nil || c.place == c.told {
 		return nil
@@ -204,7 +204,7 @@ func (c *cutter) fileBoundary(e rawEvent) error {
 		return c.broken(fmt.Errorf("rotate event of %d bytes is too short", len(e)))
 	}
 	c.place.rotate(string(e.body()[8:]), binary.LittleEndian.Uint64(e.body()))
-	return nil
+	return c.idle()
 }
 
 // cutOff drops the open transaction, which the server rolled back when it came up again.
