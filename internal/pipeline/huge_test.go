@@ -67,7 +67,7 @@ func checkHuge(t *testing.T, path string, rows int) (repeats int) {
 	t.Helper()
 	f, err := os.Open(path)
 	require.NoError(t, err)
-	defer f.Close() //nolint:errcheck // it is only read
+	defer f.Close()
 	seed := maphash.MakeSeed()
 	seen := make([]uint64, rows) // hash of the row's event
 	found := 0
@@ -104,7 +104,7 @@ func countLines(t *testing.T, path string) (lines int) {
 	t.Helper()
 	f, err := os.Open(path)
 	require.NoError(t, err)
-	defer f.Close() //nolint:errcheck // it is only read
+	defer f.Close()
 	buffer := make([]byte, 1<<20)
 	for {
 		n, err := f.Read(buffer)
