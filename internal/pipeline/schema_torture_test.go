@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -56,7 +57,7 @@ func TestSchemaTorture(t *testing.T) {
 			after := s.rewound(t, place)
 			after.once(t, server)
 			have := after.events(t)
-			require.Equal(t, events[len(events)-len(have):], have)
+			require.Equal(t, slices.Concat(events[len(events)-len(have):]), have) // nil where nothing was left to read
 			set, err := canal.ParseGTIDSet(flavorOf(server), place)
 			require.NoError(t, err)
 			if len(have) < len(events) { // nothing was left out
