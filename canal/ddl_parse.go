@@ -45,7 +45,7 @@ func (p *ddlParser) parse(q query) (statements []ast.StmtNode, err error) {
 		p.parser = parser.New()
 		p.parser.SetStrictDoubleTypeCheck(false)
 	}
-	p.parser.SetSQLMode(tidb.SQLMode(q.sqlMode) & parsedModes) //nolint:gosec // bits
+	p.parser.SetSQLMode(tidb.SQLMode(q.sqlMode) & parsedModes)
 	d := dialect{query: q, flavor: p.flavor}
 	text, err := d.translate(false)
 	if err != nil {

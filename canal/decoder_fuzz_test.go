@@ -59,7 +59,7 @@ func FuzzRows(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, tableMap, rows []byte, mariaDB bool) {
 		if len(tableMap) < headerSize || len(rows) < headerSize || !isRowsEvent(rawEvent(rows).kind()) || len(rows) > 1<<20 {
-			t.Skip()
+			return // the source hands on nothing of this form
 		}
 		tableMap[4] = 19
 		transaction := &Transaction{events: [][]byte{tableMap, rows}, out: make(chan ordinals, 1)}

@@ -60,7 +60,7 @@ func parseGTID(e rawEvent) (begin, error) {
 		original = uint56(b[timesAt+timeLen:])
 	}
 	if original != 0 {
-		g.committedAt = time.UnixMicro(int64(original)).UTC() //nolint:gosec // 55 bits
+		g.committedAt = time.UnixMicro(int64(original)).UTC()
 	}
 	return g, nil
 }
@@ -78,13 +78,13 @@ func parseTaggedGTID(e rawEvent) (begin, error) {
 	if len(t.SID) != 16 || t.GNO <= 0 {
 		return begin{}, fmt.Errorf("tagged GTID event has no GTID")
 	}
-	g := begin{gtid: GTID{Tag: t.Tag.String(), Number: uint64(t.GNO)}} //nolint:gosec // checked above
+	g := begin{gtid: GTID{Tag: t.Tag.String(), Number: uint64(t.GNO)}}
 	copy(g.gtid.UUID[:], t.SID)
 	micros := t.OriginalCommitTimestamp
 	if micros == 0 {
 		micros = t.ImmediateCommitTimestamp
 	}
-	g.committedAt = time.UnixMicro(int64(micros)).UTC() //nolint:gosec // microseconds since 1970
+	g.committedAt = time.UnixMicro(int64(micros)).UTC()
 	return g, nil
 }
 

@@ -13,7 +13,7 @@ import (
 // schemaTracker keeps the schemas of the captured tables, and of others in their databases, as of the place that was read:
 // statements in the binlog change them. The reading goroutine alone uses it, but for check, which the decoders call.
 type schemaTracker struct {
-	ctx      context.Context //nolint:containedctx // of the reading goroutine
+	ctx      context.Context
 	connect  ConnectOptions
 	captured func(database, table string) bool
 	history  SchemaHistory

@@ -27,7 +27,7 @@ func (p *place) advance(e rawEvent) {
 		if e.inFile() {
 			p.offset = next
 		}
-	case uint32(next) == low: //nolint:gosec // the low half is what is compared
+	case uint32(next) == low:
 		p.offset = next
 	default: // the server passed over events that the connection did not ask for
 		p.jump(low)

@@ -210,7 +210,7 @@ func parseXAPrepare(e rawEvent) (xaPrepare, error) {
 	if len(b) < xaPrepareMinLength {
 		return xaPrepare{}, fmt.Errorf("XA prepare event of %d bytes is too short", len(e))
 	}
-	format := int32(binary.LittleEndian.Uint32(b[1:])) //nolint:gosec // a signed number on the wire
+	format := int32(binary.LittleEndian.Uint32(b[1:]))
 	gtrid := int64(binary.LittleEndian.Uint32(b[5:]))
 	bqual := int64(binary.LittleEndian.Uint32(b[9:]))
 	data := b[xaPrepareMinLength:]

@@ -66,7 +66,7 @@ type schemaSnapshot struct {
 
 var shardSeed = maphash.MakeSeed()
 
-func (n tableName) shard() int { return int(maphash.Comparable(shardSeed, n) % schemaShards) } //nolint:gosec // small
+func (n tableName) shard() int { return int(maphash.Comparable(shardSeed, n) % schemaShards) }
 
 // key is how a table is looked up.
 func (s *schemaSnapshot) key(n tableName) tableName {

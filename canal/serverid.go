@@ -37,7 +37,7 @@ func chooseServerID(ctx context.Context, o ConnectOptions) (uint32, error) {
 		}
 	}
 	for {
-		if id := 1<<31 | rand.Uint32N(1<<31-1); !used[id] { //nolint:gosec // not a secret
+		if id := 1<<31 | rand.Uint32N(1<<31-1); !used[id] {
 			return id, nil
 		}
 	}

@@ -70,7 +70,7 @@ type Source struct {
 	schemaVersion uint64
 	cutter        *cutter
 	budget        *budget
-	ctx           context.Context //nolint:containedctx // of the reading goroutine, which Close ends
+	ctx           context.Context
 	cancel        context.CancelFunc
 	done          chan struct{}
 
@@ -144,7 +144,7 @@ func (o *SourceOptions) insist(ctx context.Context, ask func() error) error {
 			return err
 		}
 		o.Logger.Warn("the source does not answer; connecting again", "error", err, "wait", delay)
-		if !sleep(ctx, delay/2+rand.N(delay/2)) { //nolint:gosec // jitter
+		if !sleep(ctx, delay/2+rand.N(delay/2)) {
 			return ctx.Err()
 		}
 	}
@@ -298,7 +298,7 @@ func (s *Source) read(mayChooseID bool) error {
 			return err
 		}
 		s.lost(err, delay)
-		if !sleep(s.ctx, delay/2+rand.N(delay/2+1)) { //nolint:gosec // jitter
+		if !sleep(s.ctx, delay/2+rand.N(delay/2+1)) {
 			return s.ctx.Err()
 		}
 		delay = min(max(2*delay, backoffInitial), backoffMax)

@@ -127,7 +127,7 @@ func (o streamOptions) open(ctx context.Context, tls *tls.Config, from Position)
 	case from.Offset > math.MaxUint32:
 		err = fmt.Errorf("resume at %s:%d: the protocol reaches no offset above 4 GiB without GTIDs", from.File, from.Offset)
 	default:
-		s.streamer, err = s.syncer.StartSync(mysql.Position{Name: from.File, Pos: uint32(from.Offset)}) //nolint:gosec // checked above
+		s.streamer, err = s.syncer.StartSync(mysql.Position{Name: from.File, Pos: uint32(from.Offset)})
 	}
 	if err != nil {
 		s.close()
@@ -211,7 +211,7 @@ func (c *idleConn) Read(b []byte) (int, error) {
 	}
 	n, err := c.Conn.Read(b)
 	if n > 0 {
-		c.options.read.Add(uint64(n)) //nolint:gosec // not negative
+		c.options.read.Add(uint64(n))
 		c.options.heard.Store(time.Now().UnixNano())
 	}
 	var timeout net.Error

@@ -12,9 +12,9 @@ type ring struct {
 
 const ringSize = 64 // steps to begin with
 
-func (r *ring) len() int { return int(r.next - r.first) } //nolint:gosec // bounded by memory
+func (r *ring) len() int { return int(r.next - r.first) }
 
-func (r *ring) slot(t Ticket) *step { return &r.steps[int(t)&(len(r.steps)-1)] } //nolint:gosec // masked
+func (r *ring) slot(t Ticket) *step { return &r.steps[int(t)&(len(r.steps)-1)] }
 
 func (r *ring) push(s step) Ticket {
 	if r.next == 0 {

@@ -52,7 +52,7 @@ func (s style) line(b []byte, e *mapping.Event) ([]byte, error) {
 	if err := json.Unmarshal(e.Payload, &event); err != nil {
 		return b, fmt.Errorf("show event %s: %w", e.ID, err)
 	}
-	b = s.paint(b, s.dim, e.OccurredAt.In(time.Local).Format("15:04:05.000")) //nolint:gosmopolitan // people read it
+	b = s.paint(b, s.dim, e.OccurredAt.In(time.Local).Format("15:04:05.000"))
 	b = append(b, ' ')
 	b = s.paint(b, s.ofType(e.Type), printable(e.Type))
 	if event.Subject != "" {

@@ -65,7 +65,7 @@ func (l *lab) steady(ctx context.Context) (int, error) {
 				return err
 			}
 			defer conn.Close()
-			w := loader{random: newRandom(l.opts.seed + uint64(c))} //nolint:gosec // a small number
+			w := loader{random: newRandom(l.opts.seed + uint64(c))}
 			next := time.Now()
 			for ctx.Err() == nil {
 				statement := "INSERT INTO bench.steady (order_no, user_id, status, amount, currency, quantity, remark, address, extra, created_at, updated_at) VALUES " + w.rows(1)

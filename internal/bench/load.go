@@ -52,7 +52,7 @@ func (l *lab) fill(ctx context.Context, rows int) (done int, err error) {
 }
 
 // newRandom makes the same load every time.
-func newRandom(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) } //nolint:gosec // a load
+func newRandom(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
 
 func (w *loader) transaction() string {
 	n := 1 + w.random.IntN(200)

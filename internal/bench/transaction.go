@@ -41,7 +41,7 @@ func (l *lab) transactions(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if r.Events != uint64(n) { //nolint:gosec // not negative
+		if r.Events != uint64(n) {
 			return fmt.Errorf("a transaction of %d rows gave %d events", n, r.Events)
 		}
 		fmt.Printf("| %d | %.0f | %.0f |\n", n, float64(n)/r.Seconds, float64(r.Peak)/(1<<20))

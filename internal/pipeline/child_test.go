@@ -206,7 +206,7 @@ func (s *crashingStore) Save(ctx context.Context, r *checkpoint.Record) error {
 	}
 	if s.crash.pass(saving) {
 		go func() {
-			time.Sleep(rand.N(400 * time.Microsecond)) //nolint:gosec // any moment will do
+			time.Sleep(rand.N(400 * time.Microsecond))
 			die()
 		}()
 	}

@@ -64,7 +64,7 @@ func (l *lag) ask(ctx context.Context, inspector *canal.Inspector) *canal.Inspec
 		return nil
 	}
 	if n, known := inspector.Behind(l.tracker.Peek().Position); known {
-		l.transactions = int64(n) //nolint:gosec // a count of transactions
+		l.transactions = int64(n)
 		l.caughtUp = n == 0
 	}
 	return inspector

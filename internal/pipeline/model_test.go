@@ -44,7 +44,7 @@ func (l load) start(ctx context.Context) (wait func()) {
 	var group sync.WaitGroup
 	for w := range l.writers {
 		group.Go(func() {
-			random := rand.New(rand.NewPCG(uint64(w), 7)) //nolint:gosec // a load
+			random := rand.New(rand.NewPCG(uint64(w), 7))
 			for ctx.Err() == nil {
 				if err := l.write(ctx, w, random); err != nil && ctx.Err() == nil {
 					time.Sleep(20 * time.Millisecond)

@@ -22,7 +22,7 @@ func TestSchemaTorture(t *testing.T) {
 	onEachMetadata(t, func(t *testing.T, server *testenv.Server) {
 		seed := rand.Uint64()
 		t.Logf("seed %d", seed)
-		w := &torture{t: t, server: server, db: server.Database(t), random: rand.New(rand.NewPCG(seed, 1)), rows: make(map[string]string)} //nolint:gosec // a test
+		w := &torture{t: t, server: server, db: server.Database(t), random: rand.New(rand.NewPCG(seed, 1)), rows: make(map[string]string)}
 		s := newSettings(t, server, w.db+".t*")
 		s.once(t, server) // its history begins before the first table
 		start := server.GTIDExecuted(t)

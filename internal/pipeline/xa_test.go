@@ -25,7 +25,7 @@ type xaLoad struct {
 // start writes until ctx ends; wait returns then, when all that was prepared is resolved.
 func (l *xaLoad) start(ctx context.Context, t *testing.T) (wait func()) {
 	var group sync.WaitGroup
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a load
+	random := rand.New(rand.NewPCG(1, 2))
 	group.Go(func() {
 		for ctx.Err() == nil {
 			if err := l.prepare(context.WithoutCancel(ctx), random); err != nil {
