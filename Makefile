@@ -32,11 +32,11 @@ demo: ## Watch binlogd lose nothing while it is killed (SINK=file, kafka or redi
 # Two packages at a time: the servers and the race detector want the rest of the machine.
 .PHONY: test
 test: services-fetch ## Run all tests with the race detector on real servers (PKG=, TESTFLAGS=)
-	go test -race -p 2 -timeout 18m $(TESTFLAGS) $(PKG)
+	go test -race -p 2 -timeout 40m $(TESTFLAGS) $(PKG)
 
 .PHONY: test-quick
 test-quick: services-fetch ## The same without the race detector
-	go test -p 2 -timeout 18m $(TESTFLAGS) $(PKG)
+	go test -p 2 -timeout 40m $(TESTFLAGS) $(PKG)
 
 .PHONY: bench
 bench: ## Measure throughput, latency and memory on real servers (BENCHFLAGS=)
