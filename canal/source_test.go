@@ -127,7 +127,10 @@ func servers(t *testing.T, f func(t *testing.T, s *testenv.Server)) {
 	}{
 		{"mysql", testenv.StartMySQL}, {"mariadb 10.11", testenv.StartMariaDB}, {"mariadb 11.8", testenv.StartMariaDB118},
 	} {
-		t.Run(kind.name, func(t *testing.T) { f(t, kind.start(t, testenv.Options{})) })
+		t.Run(kind.name, func(t *testing.T) {
+			t.Parallel()
+			f(t, kind.start(t, testenv.Options{}))
+		})
 	}
 }
 
