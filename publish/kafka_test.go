@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -88,11 +89,7 @@ func readKafka(t testing.TB, brokers []string, topic string) []*sarama.ConsumerM
 	defer func() { require.NoError(t, client.Close()) }()
 	topics, err := client.Topics()
 	require.NoError(t, err)
-	exists := false
-	for _, name := range topics {
-		exists = exists || name == topic
-	}
-	if !exists {
+	if !slices.Contains(topics, topic) {
 		return nil
 	}
 	partitions, err := client.Partitions(topic)

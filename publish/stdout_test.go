@@ -139,5 +139,6 @@ func TestStdoutNobodyReads(t *testing.T) {
 	require.NoError(t, sink.Close())
 	require.NoError(t, w.Close())
 	publishtest.CheckOnce(t, events, lines(t, <-read, "t"))
-	goleak.VerifyNone(t, leaks)
+	// What an earlier test's Kafka client still has to finish is not of this sink.
+	goleak.VerifyNone(t, leaks, goleak.IgnoreAnyFunction("github.com/IBM/sarama.(*client).tryRefreshMetadata"))
 }
