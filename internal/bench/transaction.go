@@ -28,7 +28,7 @@ func (l *lab) transactions(ctx context.Context) error {
 			return err
 		}
 		say("one transaction of %d rows", n)
-		if err := l.exec(ctx, fmt.Sprintf(`INSERT INTO bench.huge (order_no, user_id, status, amount, currency, quantity, remark, address, extra, created_at, updated_at)
+		if err := l.exec(ctx, fmt.Sprintf("SET SESSION cte_max_recursion_depth = %d", 2+n/sourceSize), fmt.Sprintf(`INSERT INTO bench.huge (order_no, user_id, status, amount, currency, quantity, remark, address, extra, created_at, updated_at)
 			SELECT order_no, user_id, status, amount, currency, quantity, remark, address, extra, created_at, updated_at FROM bench.source
 			CROSS JOIN (WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) SELECT i FROM n) copies LIMIT %d`, 1+n/sourceSize, n)); err != nil {
 			return err
