@@ -28,7 +28,7 @@ func (d *draft) alterTable(s *ast.AlterTableStmt) {
 // defaults do not matter.
 func changesColumns(specs []*ast.AlterTableSpec) bool {
 	return slices.ContainsFunc(specs, func(spec *ast.AlterTableSpec) bool {
-		switch spec.Tp { //nolint:exhaustive // the others do not
+		switch spec.Tp { //nolint:exhaustive // the others leave columns and character sets as they are
 		case ast.AlterTableAddColumns, ast.AlterTableDropColumn, ast.AlterTableModifyColumn, ast.AlterTableChangeColumn,
 			ast.AlterTableRenameColumn, ast.AlterTableDropPrimaryKey:
 			return true

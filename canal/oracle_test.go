@@ -93,7 +93,7 @@ func TestOracleOldTemporalFormats(t *testing.T) {
 // temporalCases are those whose types had other formats.
 func temporalCases() (cases []oracleCase) {
 	for _, c := range commonCases() {
-		switch c.kind { //nolint:exhaustive // only these
+		switch c.kind { //nolint:exhaustive // the other kinds have had one format only
 		case KindDateTime, KindTime, KindInstant:
 			cases = append(cases, c)
 		}

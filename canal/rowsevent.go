@@ -154,11 +154,10 @@ func (r *rowsEvent) skip() error {
 	}
 	if r.op == Update {
 		if r.partial {
-			var partial partialBits
-			if partial, rest, err = readPartialBits(r.table, rest); err != nil {
+			// Which values are differences does not matter: they have a length of the same form before them.
+			if _, rest, err = readPartialBits(r.table, rest); err != nil {
 				return err
 			}
-			_ = partial // differences have a length of the same form before them
 		}
 		if rest, err = skipImage(r.table, &r.second, rest); err != nil {
 			return err
