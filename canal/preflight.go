@@ -121,7 +121,7 @@ func (i *Inspector) Refresh(ctx context.Context) error { return i.readVariables(
 
 func (i *Inspector) readVariables(ctx context.Context) error {
 	r, err := ask(ctx, i.conn, `SHOW GLOBAL VARIABLES WHERE Variable_name IN (
-		'log_bin', 'binlog_format', 'binlog_row_image', 'binlog_row_metadata', 'gtid_mode',
+		'log_bin', 'binlog_format', 'binlog_row_image', 'binlog_row_metadata', 'binlog_row_value_options', 'gtid_mode',
 		'gtid_executed', 'gtid_purged', 'gtid_binlog_pos', 'gtid_binlog_state',
 		'binlog_expire_logs_seconds', 'binlog_expire_logs_auto_purge', 'expire_logs_days', 'max_binlog_total_size')`)
 	if err != nil {
@@ -153,6 +153,7 @@ func (i *Inspector) Checks(ctx context.Context, o PreflightOptions) []Check {
 	checks = append(checks,
 		i.checkFormat(),
 		i.checkRowImage(),
+		i.checkPartialJSON(),
 		i.checkMetadata(),
 		i.checkGTIDs(),
 		i.checkRetention(),

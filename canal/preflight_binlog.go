@@ -32,14 +32,42 @@ func (i *Inspector) checkFormat() Check {
 	return checkOK(name, "binlog_format=ROW")
 }
 
+// rowImageCosts say what events lack with an image, in the words of docs/DECODING.md.
+var rowImageCosts = map[string]string{
+	"MINIMAL": "an update's event has the key and the columns that the statement set, an insert's those that it named, a deletion's the key alone; `old` is empty, so that nothing tells what a column was before",
+	"NOBLOB":  "events of updates and deletions lack the BLOB and TEXT columns that the statement did not set",
+}
+
 func (i *Inspector) checkRowImage() Check {
 	const name = "row image"
-	image := i.variables["binlog_row_image"]
-	if image != "FULL" {
-		return checkWarn(name, fmt.Sprintf("binlog_row_image=%s: events lack the columns that the server leaves out", image),
-			i.setGlobal("binlog_row_image", "FULL"))
+	switch image := i.variables["binlog_row_image"]; image {
+	case "FULL":
+		return checkOK(name, "binlog_row_image=FULL")
+	case "FULL_NODUP": // MariaDB: what the image after an update lacks is in the one before
+		return checkOK(name, "binlog_row_image=FULL_NODUP: events have all columns")
+	default:
+		cost, known := rowImageCosts[image]
+		if !known {
+			cost = "events lack the columns that the server leaves out"
+		}
+		return checkWarn(name, fmt.Sprintf("binlog_row_image=%s: %s", image, cost),
+			i.setGlobal("binlog_row_image", "FULL")+" and reconnect the application's sessions, which keep the image that they began with")
 	}
-	return checkOK(name, "binlog_row_image=FULL")
+}
+
+// checkPartialJSON looks at the setting by which an update logs the differences of a JSON value: they
+// can only be applied to the value before, which the row image must hold.
+func (i *Inspector) checkPartialJSON() Check {
+	const name = "partial JSON"
+	options, image := i.variables["binlog_row_value_options"], i.variables["binlog_row_image"]
+	switch {
+	case options != "PARTIAL_JSON":
+		return checkOK(name, "off: JSON values are logged whole")
+	case image == "MINIMAL":
+		return checkWarn(name, "binlog_row_value_options=PARTIAL_JSON with binlog_row_image=MINIMAL: the differences come without the value that they apply to, and the first such update of a captured table stops binlogd",
+			i.setGlobal("binlog_row_image", "FULL")+" or: SET PERSIST binlog_row_value_options = '';")
+	}
+	return checkOK(name, "binlog_row_value_options=PARTIAL_JSON: the differences are applied, events have whole values")
 }
 
 func (i *Inspector) checkMetadata() Check {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/binlogd/binlogd/canal"
+	"github.com/binlogd/binlogd/publish"
 )
 
 func (a *app) checkCommand() *cobra.Command {
@@ -50,7 +51,7 @@ type checkReport struct {
 func (a *app) check(ctx context.Context, cfg *config, output outputFormat) error {
 	record, first := checkCheckpoint(cfg)
 	checks := []canal.Check{first}
-	checks = append(checks, preflight(ctx, cfg, record, func(ctx context.Context) error { return a.pingSink(ctx, cfg) })...)
+	checks = append(checks, preflight(ctx, cfg, record, func(ctx context.Context) ([]publish.Warning, error) { return a.lookAtSink(ctx, cfg) })...)
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("check was interrupted: %w", err)
 	}

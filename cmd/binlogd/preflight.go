@@ -17,10 +17,13 @@ import (
 
 // preflight looks whether a run would work: `check` prints what it finds, `run` refuses to
 // begin where a check fails. record is the checkpoint, nil where none exists yet.
-func preflight(ctx context.Context, cfg *config, record *checkpoint.Record, ping func(context.Context) error) []canal.Check {
+func preflight(ctx context.Context, cfg *config, record *checkpoint.Record, look sinkLook) []canal.Check {
 	checks := preflightSource(ctx, cfg, record)
-	return append(checks, checkSink(ctx, cfg, ping))
+	return append(checks, checkSink(ctx, cfg, look)...)
 }
+
+// sinkLook asks the sink whether it can be written to, and what its server's settings cost.
+type sinkLook func(context.Context) ([]publish.Warning, error)
 
 func preflightSource(ctx context.Context, cfg *config, record *checkpoint.Record) []canal.Check {
 	inspector, err := canal.Inspect(ctx, cfg.Source.ConnectOptions)
@@ -80,12 +83,16 @@ func unavailableSource(c canal.Check) canal.Check {
 	return c
 }
 
-// checkSink asks the sink whether it can be written to.
-func checkSink(ctx context.Context, cfg *config, ping func(context.Context) error) canal.Check {
+// checkSink reports whether the sink can be written to, and what its server's settings cost.
+func checkSink(ctx context.Context, cfg *config, look sinkLook) []canal.Check {
 	c := canal.Check{Name: "sink", Status: canal.CheckOK, Detail: cfg.Publish.Describe()}
-	err := ping(ctx)
+	warnings, err := look(ctx)
 	if err == nil {
-		return c
+		checks := []canal.Check{c}
+		for _, w := range warnings {
+			checks = append(checks, canal.Check{Name: "sink settings", Status: canal.CheckWarn, Detail: w.Detail, Remedy: w.Remedy})
+		}
+		return checks
 	}
 	c.Status, c.Detail, c.Err = canal.CheckFail, err.Error(), err
 	if _, refused := errors.AsType[*publish.PermanentError](err); !refused {
@@ -95,20 +102,21 @@ func checkSink(ctx context.Context, cfg *config, ping func(context.Context) erro
 	if detail, remedy, found := strings.Cut(c.Detail, "; "); found {
 		c.Detail, c.Remedy = detail, remedy
 	}
-	return c
+	return []canal.Check{c}
 }
 
-// pingSink opens the configured sink for one question. A file is only looked at: opening it
+// lookAtSink opens the configured sink for its questions. A file is only looked at: opening it
 // would lock it and cut its end off, beside a daemon that is writing to it.
-func (a *app) pingSink(ctx context.Context, cfg *config) error {
+func (a *app) lookAtSink(ctx context.Context, cfg *config) ([]publish.Warning, error) {
 	if cfg.Publish.File != nil {
-		return lookAtFile(cfg.Publish.File.Path)
+		return nil, lookAtFile(cfg.Publish.File.Path)
 	}
 	sink, err := publish.Open(ctx, cfg.Publish, publish.Deps{Stdout: a.stdout, Logger: a.logger})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return errors.Join(sink.Ping(ctx), sink.Close())
+	warnings, err := publish.Inspect(ctx, sink)
+	return warnings, errors.Join(err, sink.Close())
 }
 
 func lookAtFile(path string) error {

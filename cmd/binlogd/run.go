@@ -64,7 +64,7 @@ func (a *app) runUntilStopped(ctx context.Context, cfg *config) (err error) {
 	}
 	defer func() { err = errors.Join(err, sink.Close()) }()
 
-	if err := a.awaitReady(ctx, cfg, record, sink.Ping); err != nil {
+	if err := a.awaitReady(ctx, cfg, record, sink); err != nil {
 		if ctx.Err() != nil {
 			return nil // stopped while it waited
 		}
@@ -82,9 +82,10 @@ const (
 // awaitReady makes the preflight checks. A first start fails where one does: somebody is
 // there to mend it. A restart, which has worked before, waits for a source or sink that is
 // merely away, as the run itself would.
-func (a *app) awaitReady(ctx context.Context, cfg *config, record *checkpoint.Record, ping func(context.Context) error) error {
+func (a *app) awaitReady(ctx context.Context, cfg *config, record *checkpoint.Record, sink publish.Sink) error {
+	look := func(ctx context.Context) ([]publish.Warning, error) { return publish.Inspect(ctx, sink) }
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
-		checks := preflight(ctx, cfg, record, ping)
+		checks := preflight(ctx, cfg, record, look)
 		failed := failures(checks)
 		if failed == nil {
 			for _, c := range checks {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -168,16 +169,41 @@ func TestUnknownKeyInTheConfiguration(t *testing.T) {
 	s.requireRefusal(t, exitConfig, "binlogd.yaml:11: admin.lissten: unknown key; did you mean listen?")
 }
 
-func TestBinlogOff(t *testing.T) {
-	t.Parallel()
-	s := newSetup(t, testenv.StartMySQL(t, testenv.Options{Args: []string{"--skip-log-bin"}}))
-	s.requireRefusal(t, exitSource, "log_bin=OFF", "log_bin=binlog")
+// onBothWith runs a test on a MySQL and a MariaDB of its own that were started with an argument.
+func onBothWith(t *testing.T, argument string, test func(t *testing.T, server *testenv.Server)) {
+	t.Helper()
+	for name, start := range map[string]func(testing.TB, testenv.Options) *testenv.Server{"mysql": testenv.StartMySQL, "mariadb": testenv.StartMariaDB} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, start(t, testenv.Options{Args: []string{argument}}))
+		})
+	}
 }
 
-func TestStatementFormat(t *testing.T) {
+func TestBinlogOff(t *testing.T) {
 	t.Parallel()
-	s := newSetup(t, testenv.StartMySQL(t, testenv.Options{Args: []string{"--binlog-format=STATEMENT"}}))
-	s.requireRefusal(t, exitSource, "binlog_format=STATEMENT", "SET PERSIST binlog_format = ROW;")
+	onBothWith(t, "--skip-log-bin", func(t *testing.T, server *testenv.Server) {
+		newSetup(t, server).requireRefusal(t, exitSource, "log_bin=OFF", "log_bin=binlog", "my.cnf and restart it")
+	})
+}
+
+func TestFormatsThatAreNotRow(t *testing.T) {
+	t.Parallel()
+	onBothWith(t, "--binlog-format=MIXED", func(t *testing.T, server *testenv.Server) { // MariaDB's own default
+		set := "SET PERSIST binlog_format = ROW;"
+		if server.Flavor == "mariadb" {
+			set = "SET GLOBAL binlog_format = ROW; and write binlog_format=ROW under [mysqld] in its my.cnf"
+		}
+		s := newSetup(t, server)
+		for _, format := range []string{"MIXED", "STATEMENT"} {
+			server.Exec(t, "SET GLOBAL binlog_format = "+format)
+			s.requireRefusal(t, exitSource, "binlog_format="+format, set)
+		}
+		// What the message says to type mends it.
+		server.Exec(t, "SET GLOBAL binlog_format = ROW")
+		code, stdout, stderr := binlogd(t, s.dir, "check")
+		require.Equal(t, exitOK, code, stdout+stderr)
+	})
 }
 
 func TestUnreachableSource(t *testing.T) {
@@ -204,6 +230,57 @@ func TestUnreachableBroker(t *testing.T) {
 			s.requireRefusal(t, exitSink, "127.0.0.1:1", "connection refused", "check publish."+name)
 		})
 	}
+}
+
+// A Redis that can forget what it acknowledged is warned about, by check and by run.
+func TestRedisThatForgets(t *testing.T) {
+	t.Parallel()
+	redis := testenv.StartRedis(t, testenv.RedisOptions{Args: []string{"--appendonly", "no", "--appendfsync", "always"}})
+	s := newSetup(t, testenv.MySQL(t))
+	s.publish = "{redis: {address: " + redis.Addr + "}}"
+	s.write(t)
+	warnings := func() []canal.Check {
+		code, stdout, stderr := binlogd(t, s.dir, "check", "-o", "json")
+		require.Equal(t, exitOK, code, stdout+stderr)
+		var report checkReport
+		require.NoError(t, json.Unmarshal([]byte(stdout), &report))
+		return slices.DeleteFunc(report.Checks, func(c canal.Check) bool { return c.Name != "sink settings" })
+	}
+	found := warnings()
+	require.Len(t, found, 1)
+	require.Contains(t, found[0].Detail, "appendonly=no")
+	require.Contains(t, found[0].Remedy, "CONFIG SET appendonly yes")
+	d := startDaemon(t, s.dir, "run")
+	d.await(t, "reading the binlog")
+	require.Contains(t, d.stderr.String(), "appendonly=no")
+	require.Equal(t, exitOK, d.stop(t, os.Interrupt))
+
+	set := func(name, value string) { require.NoError(t, redis.Client().ConfigSet(t.Context(), name, value).Err()) }
+	set("appendonly", "yes")
+	require.Empty(t, warnings())
+	for _, fsync := range []string{"everysec", "no"} {
+		set("appendfsync", fsync)
+		found = warnings()
+		require.Len(t, found, 1)
+		require.Contains(t, found[0].Detail, "appendfsync="+fsync)
+		require.Contains(t, found[0].Remedy, "CONFIG SET appendfsync always")
+	}
+	set("appendfsync", "always")
+	set("no-appendfsync-on-rewrite", "yes")
+	set("maxmemory", "1gb")
+	set("maxmemory-policy", "allkeys-lru")
+	found = warnings()
+	require.Len(t, found, 2)
+	require.Contains(t, found[0].Remedy, "no-appendfsync-on-rewrite no")
+	require.Contains(t, found[1].Remedy, "maxmemory-policy noeviction")
+
+	// A user that may publish and nothing else is not told.
+	require.NoError(t, redis.Client().ACLSetUser(t.Context(), "narrow", "on", ">secret", "~*", "+ping", "+xadd", "+multi", "+exec").Err())
+	s.publish = "{redis: {address: " + redis.Addr + ", username: narrow, password: secret}}"
+	s.write(t)
+	found = warnings()
+	require.Len(t, found, 1)
+	require.Contains(t, found[0].Remedy, "+config|get")
 }
 
 // writeCheckpoint leaves a checkpoint with a GTID set behind.

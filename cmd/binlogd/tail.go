@@ -93,7 +93,7 @@ func (a *app) colors(c colorChoice) bool {
 }
 
 func (a *app) tailUntilStopped(ctx context.Context, cfg *config, lines *liner) error {
-	if err := a.awaitReady(ctx, cfg, nil, lines.Ping); err != nil {
+	if err := a.awaitReady(ctx, cfg, nil, lines); err != nil {
 		if ctx.Err() != nil {
 			return nil // stopped while it looked
 		}
