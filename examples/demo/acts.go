@@ -23,14 +23,15 @@ type stage struct {
 	dir     string // for everything that is written
 	module  string // of binlogd's source
 
-	server  server
-	shop    *shop
-	broker  string // host:port; empty for the file sink
-	sink    sink
-	binlogd *binlogd
-	began   binlogPosition // before the shop's first change
-	replica string         // the user that binlogd connects as
-	proved  bool           // both sides agree
+	building *building
+	server   server
+	shop     *shop
+	broker   string // host:port; empty for the file sink
+	sink     sink
+	binlogd  *binlogd
+	began    binlogPosition // before the shop's first change
+	replica  string         // the user that binlogd connects as
+	proved   bool           // both sides agree
 
 	cleanup []func() error // in the order of starting
 }
@@ -123,7 +124,7 @@ func (st *stage) openShop(ctx context.Context) error {
 // startBinlogd builds binlogd, writes its configuration and starts it.
 func (st *stage) startBinlogd(ctx context.Context) error {
 	st.story.step("binlogd", "Built from this tree and run as an operator would: a binary and a configuration file.")
-	program, err := buildBinlogd(ctx, st.module, st.dir)
+	program, err := st.building.wait()
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,29 @@ type binlogd struct {
 	exited  chan struct{} // closed once the process is gone
 }
 
-// buildBinlogd compiles cmd/binlogd of the module that the demo belongs to.
+// building is a compilation that goes on while the servers are fetched.
+type building struct {
+	program string
+	err     error
+	done    chan struct{} // closed when the fields above hold
+}
+
+// beginBuild starts to compile cmd/binlogd of the module that the demo belongs to.
+func beginBuild(ctx context.Context, module, dir string) *building {
+	b := &building{done: make(chan struct{})}
+	go func() {
+		defer close(b.done)
+		b.program, b.err = buildBinlogd(ctx, module, dir)
+	}()
+	return b
+}
+
+// wait returns the program's path once it is built.
+func (b *building) wait() (program string, err error) {
+	<-b.done
+	return b.program, b.err
+}
+
 func buildBinlogd(ctx context.Context, module, dir string) (string, error) {
 	program := filepath.Join(dir, "binlogd")
 	build := exec.CommandContext(ctx, "go", "build", "-o", program, "./cmd/binlogd")

@@ -76,6 +76,10 @@ func play(ctx context.Context, o options, s *story) (err error) {
 
 	st := &stage{options: o, story: s, dir: dir, module: module}
 	defer func() { err = errors.Join(err, st.clear()) }()
+	// On a fresh machine compiling takes the longest; the servers are fetched meanwhile.
+	ctx, cancel := context.WithCancel(ctx)
+	st.building = beginBuild(ctx, module, dir)
+	st.later(func() error { cancel(); <-st.building.done; return nil })
 	for _, act := range []func(context.Context) error{
 		st.startServers, st.openShop, st.startBinlogd, st.sellAndKill, st.catchUp, st.compare,
 	} {
