@@ -108,9 +108,16 @@ func (t *schemaTracker) scan(ctx context.Context, r *schemaReading) error {
 		*s = scannedDDL{from: from}
 	}
 	t.logger.Info("looking ahead for statements that change tables", "from", from.String(), "until", until.String())
+	end, err := t.endToScan(ctx)
+	if err != nil {
+		return err
+	}
 	scanner := &ddlScanner{tracker: t, reading: r, at: place{start.File, start.Offset}}
 	if start.GTIDs != nil {
 		scanner.executed = start.GTIDs.Clone()
+	}
+	if r.until.GTIDs == nil || end.GTIDs != nil && end.GTIDs.ContainsSet(r.until.GTIDs) {
+		scanner.end = place{end.File, end.Offset}
 	}
 	if err := scanner.run(ctx, start); err != nil {
 		return err
@@ -123,10 +130,30 @@ func (t *schemaTracker) scan(ctx context.Context, r *schemaReading) error {
 	return nil
 }
 
+// endToScan asks the server that is read now where its binlog ends. A reading lies before that, unless the server is a replica that
+// has not come so far yet.
+func (t *schemaTracker) endToScan(ctx context.Context) (Position, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*t.connect.timeout())
+	defer cancel()
+	conn, err := t.connect.Connect(ctx) // the other one is the reading goroutine's
+	if err != nil {
+		return Position{}, err
+	}
+	defer func() { _ = conn.Close() }() // it only reads
+	l := &locator{connect: t.connect, conn: conn, server: t.server}
+	if err := l.mode(ctx); err != nil {
+		return Position{}, err
+	}
+	return l.latest(ctx)
+}
+
 // ddlScanner reads statements, and nothing else, of a stretch of the binlog.
 type ddlScanner struct {
-	tracker  *schemaTracker
-	reading  *schemaReading
+	tracker *schemaTracker
+	reading *schemaReading
+	// end is where the server's binlog ended when the look ahead began; empty where the reading may lie behind it. Without it an idle
+	// server would tell with its next heartbeat only that it has nothing more.
+	end      place
 	at       place
 	executed *GTIDSet
 	gtid     GTID
@@ -139,7 +166,7 @@ func (s *ddlScanner) run(ctx context.Context, from Position) error {
 	if err != nil {
 		return err
 	}
-	const heartbeat = time.Second // says soon that there is nothing more
+	const heartbeat = time.Second // says soon where the server passed over the last transactions
 	var read atomic.Uint64
 	var heard atomic.Int64
 	stream, err := openStream(ctx, streamOptions{
@@ -164,6 +191,17 @@ func (s *ddlScanner) done(at place) bool {
 
 func (s *ddlScanner) event(e rawEvent) error {
 	s.at.advance(e)
+	if err := s.look(e); err != nil {
+		return err
+	}
+	if s.end.file != "" && !s.at.before(s.end) {
+		return errScanned
+	}
+	return nil
+}
+
+// look takes one event.
+func (s *ddlScanner) look(e rawEvent) error {
 	switch e.kind() { //nolint:exhaustive // the others do not matter here
 	case replication.ROTATE_EVENT:
 		if len(e.body()) < 8 {
@@ -172,9 +210,8 @@ func (s *ddlScanner) event(e rawEvent) error {
 		s.at.rotate(string(e.body()[8:]), binary.LittleEndian.Uint64(e.body()))
 		return nil
 	case replication.HEARTBEAT_EVENT:
-		at := s.at
-		at.jump(e.logPos())
-		if s.done(at) {
+		s.at.jump(e.logPos()) // over transactions that the connection did not ask for
+		if s.done(s.at) {
 			return errScanned
 		}
 		return nil
