@@ -153,7 +153,11 @@ func TestKillWhileSaving(t *testing.T) {
 	require.NoError(t, f.Close())
 	entries, err := os.ReadDir(filepath.Dir(path))
 	require.NoError(t, err)
-	require.Len(t, entries, 2, "the checkpoint and its lock")
+	require.Len(t, entries, 3, "the checkpoint, its lock and its history")
+	history, err := checkpoint.ViewFile(path, "shop").History(t.Context())
+	require.NoError(t, err)
+	requireNumbered(t, &history[0].Record)
+	require.Equal(t, strconv.FormatUint(history[0].Record.Counters.Transactions, 10), history[0].ID, "each save has its entry, whatever was killed")
 }
 
 func TestFullDisk(t *testing.T) {

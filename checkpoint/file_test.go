@@ -25,6 +25,7 @@ func TestFileConformance(t *testing.T) {
 			}
 			return f, nil
 		},
+		View: func(place, name string) (checkpoint.Reader, error) { return checkpoint.ViewFile(place, name), nil },
 		Damage: func(t *testing.T, place string, content []byte) {
 			require.NoError(t, os.WriteFile(place, content, 0o600))
 		},

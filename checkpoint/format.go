@@ -20,11 +20,15 @@ import (
 //	  "format": "binlogd-checkpoint",
 //	  "version": 1,
 //	  "checksum": "sha256:…",
-//	  "record": {…}
+//	  "record": {…},
+//	  "entry": {…}
 //	}
 //
-// The checksum is over the bytes of the record's value, from brace to brace. The format
-// is independent of Go's names: Record may change without it.
+// The checksum is over the bytes of the record's value, from brace to brace, and those of
+// the entry's behind it. The entry is the one of the history that was made when the record
+// was saved, without the record: so one write does both, and whoever writes next brings the
+// entry into the history where that was not done. It is missing in records that no history
+// belongs to. The format is independent of Go's names: Record may change without it.
 const (
 	formatName     = "binlogd-checkpoint"
 	formatVersion  = 1
@@ -36,6 +40,7 @@ type envelope struct {
 	Version  int             `json:"version"`
 	Checksum string          `json:"checksum"`
 	Record   json.RawMessage `json:"record"`
+	Entry    json.RawMessage `json:"entry,omitempty"`
 }
 
 type savedRecord struct {
@@ -49,6 +54,16 @@ type savedRecord struct {
 	Counters      savedCounters   `json:"counters"`
 	WrittenAt     time.Time       `json:"written_at"`
 	WrittenBy     string          `json:"written_by"`
+}
+
+type savedEntry struct {
+	ID     uint64       `json:"id"`
+	At     time.Time    `json:"at"`
+	Action Action       `json:"action"`
+	Manual bool         `json:"manual,omitempty"`
+	By     Holder       `json:"by"`
+	Reason string       `json:"reason,omitempty"`
+	Before *savedRecord `json:"before,omitempty"`
 }
 
 type savedServer struct {
@@ -86,7 +101,10 @@ type savedCounters struct {
 
 // Encode returns r as every store keeps it. All GTIDs must be of the flavor of
 // r.Server.
-func Encode(r *Record) ([]byte, error) {
+func Encode(r *Record) ([]byte, error) { return encode(r, nil) }
+
+// encode is Encode with the entry of the history that r is saved with, if there is one.
+func encode(r *Record, e *Entry) ([]byte, error) {
 	if err := checkFlavor(r); err != nil {
 		return nil, fmt.Errorf("encode checkpoint: %w", err)
 	}
@@ -95,15 +113,60 @@ func Encode(r *Record) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode checkpoint: %w", err)
 	}
+	var entry []byte
+	if e != nil {
+		if entry, err = json.MarshalIndent(toSavedEntry(e), "  ", "  "); err != nil {
+			return nil, fmt.Errorf("encode checkpoint: %w", err)
+		}
+	}
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "{\n  \"format\": %q,\n  \"version\": %d,\n  \"checksum\": %q,\n  \"record\": %s\n}\n",
-		formatName, formatVersion, checksum(record), record)
+	fmt.Fprintf(&b, "{\n  \"format\": %q,\n  \"version\": %d,\n  \"checksum\": %q,\n  \"record\": %s",
+		formatName, formatVersion, checksum(record, entry), record)
+	if e != nil {
+		fmt.Fprintf(&b, ",\n  \"entry\": %s", entry)
+	}
+	b.WriteString("\n}\n")
 	return b.Bytes(), nil
 }
 
 // Decode reads what Encode wrote. place tells an operator where it was found. The error is
 // a *CorruptError or a *NewerVersionError.
 func Decode(data []byte, place string) (*Record, error) {
+	r, _, err := decode(data, place)
+	return r, err
+}
+
+// decode is Decode with the entry of the history that belongs to the record; nil where there is none.
+func decode(data []byte, place string) (*Record, *Entry, error) {
+	e, err := openEnvelope(data, place)
+	if err != nil {
+		return nil, nil, err
+	}
+	corrupt := func(err error) error { return &CorruptError{Place: place, Detail: "its record: " + err.Error()} }
+	var saved savedRecord
+	if err := unmarshalStrict(e.Record, &saved); err != nil {
+		return nil, nil, corrupt(err)
+	}
+	r, err := fromSaved(&saved)
+	if err != nil {
+		return nil, nil, corrupt(err)
+	}
+	if e.Entry == nil {
+		return r, nil, nil
+	}
+	var savedEntry savedEntry
+	if err := unmarshalStrict(e.Entry, &savedEntry); err != nil {
+		return nil, nil, corrupt(err)
+	}
+	entry, err := fromSavedEntry(&savedEntry, r)
+	if err != nil {
+		return nil, nil, corrupt(err)
+	}
+	return r, entry, nil
+}
+
+// openEnvelope makes sure that data is whole and of a version that is known.
+func openEnvelope(data []byte, place string) (*envelope, error) {
 	corrupt := func(format string, args ...any) error {
 		return &CorruptError{Place: place, Detail: fmt.Sprintf(format, args...)}
 	}
@@ -131,23 +194,17 @@ func Decode(data []byte, place string) (*Record, error) {
 	if err := unmarshalStrict(data, &e); err != nil {
 		return nil, corrupt("%v", err)
 	}
-	if sum := checksum(e.Record); sum != e.Checksum {
+	if sum := checksum(e.Record, e.Entry); sum != e.Checksum {
 		return nil, corrupt("its content does not match its checksum (%s, computed %s)", e.Checksum, sum)
 	}
-	var saved savedRecord
-	if err := unmarshalStrict(e.Record, &saved); err != nil {
-		return nil, corrupt("its record: %v", err)
-	}
-	r, err := fromSaved(&saved)
-	if err != nil {
-		return nil, corrupt("its record: %v", err)
-	}
-	return r, nil
+	return &e, nil
 }
 
-func checksum(record []byte) string {
-	sum := sha256.Sum256(record)
-	return checksumPrefix + hex.EncodeToString(sum[:])
+func checksum(record, entry []byte) string {
+	h := sha256.New()
+	h.Write(record)
+	h.Write(entry)
+	return checksumPrefix + hex.EncodeToString(h.Sum(nil))
 }
 
 // unmarshalStrict refuses fields that it does not know: saving the record again would
@@ -212,6 +269,26 @@ func toSaved(r *Record) *savedRecord {
 		s.Partial = &savedPartial{GTID: p.GTID.String(), File: p.File, Start: p.Start, Place: p.Place}
 	}
 	return s
+}
+
+func toSavedEntry(e *Entry) *savedEntry {
+	s := &savedEntry{ID: e.number(), At: e.At.UTC(), Action: e.Action, Manual: e.Manual, By: e.By, Reason: e.Reason}
+	if e.Before != nil {
+		s.Before = toSaved(e.Before)
+	}
+	return s
+}
+
+func fromSavedEntry(s *savedEntry, r *Record) (*Entry, error) {
+	e := &Entry{ID: entryID(s.ID), At: s.At, Action: s.Action, Manual: s.Manual, By: s.By, Reason: s.Reason, Record: *r}
+	if s.Before != nil {
+		before, err := fromSaved(s.Before)
+		if err != nil {
+			return nil, err
+		}
+		e.Before, e.From = before, &before.Position
+	}
+	return e, nil
 }
 
 func toSavedPosition(p canal.Position) savedPosition {

@@ -3,10 +3,8 @@ package checkpoint
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -20,7 +18,7 @@ type fileLock struct {
 
 // lockFile takes the lock. The error is a *LockedError without a Place when another
 // open file holds it.
-func lockFile(path string) (*fileLock, error) {
+func lockFile(path string, by Holder) (*fileLock, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, fileMode)
 	if err != nil {
 		return nil, err
@@ -33,7 +31,7 @@ func lockFile(path string) (*fileLock, error) {
 		}
 		return nil, &os.PathError{Op: "lock", Path: path, Err: err}
 	}
-	if err := writeHolder(f); err != nil {
+	if err := writeHolder(f, by); err != nil {
 		_ = f.Close()
 		return nil, err
 	}
@@ -55,12 +53,8 @@ func flock(f *os.File) error {
 	}
 }
 
-func writeHolder(f *os.File) error {
-	host, err := os.Hostname()
-	if err != nil {
-		return fmt.Errorf("ask for the host's name: %w", err)
-	}
-	text, err := json.Marshal(Holder{PID: os.Getpid(), Host: host, Since: time.Now().UTC().Truncate(time.Second)})
+func writeHolder(f *os.File, h Holder) error {
+	text, err := json.Marshal(h)
 	if err != nil {
 		return err
 	}

@@ -118,7 +118,7 @@ func (s *Saver) save(ctx context.Context, r *Record) error {
 		if err == nil {
 			return nil
 		}
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || Elsewhere(err) {
 			return fmt.Errorf("save the checkpoint: %w", err)
 		}
 		if attempt == attempts {
@@ -146,5 +146,5 @@ func writtenBy() string {
 	if err != nil {
 		host = "unknown host"
 	}
-	return fmt.Sprintf("%s, process %d", host, os.Getpid())
+	return Holder{PID: os.Getpid(), Host: host}.writtenBy()
 }

@@ -29,8 +29,8 @@ type SchemaFile struct {
 
 var _ canal.SchemaHistory = (*SchemaFile)(nil)
 
-// Schemas is the schema history beside the checkpoint. It is for who holds the lock.
-func (f *File) Schemas() *SchemaFile { return &SchemaFile{path: f.path + schemaSuffix} }
+// Schemas implements Store. It is a *SchemaFile.
+func (f *File) Schemas() canal.SchemaHistory { return &SchemaFile{path: f.path + schemaSuffix} }
 
 // ReadSchemas reads the schema history beside the checkpoint at path, also while a daemon writes it. It is empty where there
 // is none.

@@ -36,7 +36,7 @@ func openSchemas(t *testing.T) (history *SchemaFile, path string) {
 	file, err := OpenFile(path, "shop")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, file.Close()) })
-	return file.Schemas(), path + ".schema"
+	return file.Schemas().(*SchemaFile), path + ".schema"
 }
 
 func TestSchemaHistoryKeepsEntries(t *testing.T) {

@@ -4,23 +4,44 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
+
+	"github.com/binlogd/binlogd/canal"
 )
 
-// Store keeps the checkpoint of one pipeline. It is used by one goroutine at a time,
-// and by one process: opening it a second time fails with a *LockedError.
-type Store interface {
+// Reader shows the checkpoint of one pipeline, also while another process holds it.
+type Reader interface {
 	// Load returns the record that was saved last. The error is ErrNotFound where none
 	// ever was; a *CorruptError, *NewerVersionError or *NameError where there is one that
 	// must not be used; anything else is a failure to read. It never stands for a fresh
 	// start that nobody asked for.
 	Load(ctx context.Context) (*Record, error)
-	// Save returns nil once r is durable in place of the record before. On an error the
-	// store holds the record before or r, whole in either case, and Save may be called
-	// again.
-	Save(ctx context.Context, r *Record) error
-	// Close gives up the lock. It does not save.
+	// History returns what was saved before, newest first, the record of Load included.
+	// Automatic entries are thinned out with age: all of the last hour, one a minute for
+	// a day, one an hour before that. With a *HistoryError it still returns what can be read.
+	History(ctx context.Context) ([]Entry, error)
+	// SchemaEntries returns the schema history that belongs to the record, oldest first.
+	SchemaEntries(ctx context.Context) ([]canal.SchemaEntry, error)
+	// Place names the checkpoint in messages: a path, an address.
+	Place() string
+	// Close gives up connections and, of a Store, the lock. It does not save.
 	Close() error
+}
+
+// Store keeps the checkpoint of one pipeline. It is used by one goroutine at a time, and
+// by one process: opening it a second time fails with a *LockedError, and one that lost
+// its lease to another is told so by a *FencedError.
+type Store interface {
+	Reader
+	// Save returns nil once r is durable in place of the record before, with an automatic
+	// entry in the history. On an error the store holds the record before or r, whole in
+	// either case, and Save may be called again. The store keeps the GTID sets of r, which
+	// must not be changed any more.
+	Save(ctx context.Context, r *Record) error
+	// Move saves r with an entry of its own, both or neither. It fills in WrittenAt and
+	// WrittenBy. On an error as for Save, History tells whether it was done.
+	Move(ctx context.Context, r *Record, m Move) (Entry, error)
+	// Schemas is the schema history as the pipeline writes it, for who holds the lock.
+	Schemas() canal.SchemaHistory
 }
 
 // ErrNotFound says that no checkpoint was saved yet.
@@ -40,15 +61,40 @@ func (e *LockedError) Error() string {
 	return fmt.Sprintf("checkpoint %s is held by %s; stop that one first, or give this one another name and checkpoint", e.Place, holder)
 }
 
-// Holder is the process that holds a checkpoint.
-type Holder struct {
-	PID   int       `json:"pid"`
-	Host  string    `json:"host"`
-	Since time.Time `json:"since"`
+// FencedError says that another process took a checkpoint over, from this one, which had
+// let its lease run out: it was stopped, suspended or cut off for that long.
+type FencedError struct {
+	Place  string // of the checkpoint: an address
+	Holder Holder // who has it now; zero where that is not known
 }
 
-func (h Holder) String() string {
-	return fmt.Sprintf("process %d on host %s since %s", h.PID, h.Host, h.Since.Format(time.RFC3339))
+func (e *FencedError) Error() string {
+	holder := "another binlogd"
+	if e.Holder != (Holder{}) {
+		holder = e.Holder.String()
+	}
+	return fmt.Sprintf("checkpoint %s was taken over by %s while this process did not answer for longer than checkpoint.lease; "+
+		"nothing was saved over it and nothing is lost: let the other one go on, or stop it and start this one again", e.Place, holder)
+}
+
+// Elsewhere reports whether err means that another process holds the checkpoint.
+func Elsewhere(err error) bool {
+	var (
+		locked *LockedError
+		fenced *FencedError
+	)
+	return errors.As(err, &locked) || errors.As(err, &fenced)
+}
+
+// HistoryError says that a part of a checkpoint's history cannot be read. The checkpoint
+// itself is not concerned.
+type HistoryError struct {
+	Place  string // of the history: a path, an address
+	Detail string
+}
+
+func (e *HistoryError) Error() string {
+	return fmt.Sprintf("history %s of the checkpoint is damaged: %s; what can be read of it is shown, and the checkpoint itself is whole", e.Place, e.Detail)
 }
 
 // CorruptError says that a checkpoint is there and damaged.

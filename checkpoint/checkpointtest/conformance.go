@@ -20,6 +20,8 @@ type Subject struct {
 	Place func(t *testing.T) string
 	// Open opens the store of the named pipeline at a place.
 	Open func(place, name string) (checkpoint.Store, error)
+	// View shows the checkpoint of the named pipeline at a place without locking it.
+	View func(place, name string) (checkpoint.Reader, error)
 	// Damage puts content that no store has saved at a place.
 	Damage func(t *testing.T, place string, content []byte)
 }
@@ -36,6 +38,7 @@ func Run(t *testing.T, s Subject) {
 	t.Run("damaged", s.damaged)
 	t.Run("newer version", s.newerVersion)
 	t.Run("mixed flavors", s.mixedFlavors)
+	t.Run("history", s.history)
 }
 
 const pipeline = "shop"

@@ -110,14 +110,13 @@ func exitCode(err error) int {
 		away     *unavailableError
 		option   *mapping.OptionError
 		listen   *admin.ListenError
-		locked   *checkpoint.LockedError
 	)
 	switch {
 	case err == nil:
 		return exitOK
 	case errors.As(err, &reported):
 		return reported.code
-	case errors.As(err, &locked):
+	case checkpoint.Elsewhere(err):
 		return exitLocked
 	case checkpoint.Unusable(err):
 		return exitCheckpoint

@@ -56,6 +56,7 @@ func TestExitCodes(t *testing.T) {
 		"checkpoint unsaved": {&checkpoint.SaveError{Err: plain}, 5},
 		"checkpoint access":  {&checkpoint.AccessError{Err: plain}, 5},
 		"locked":             {&checkpoint.LockedError{}, 6},
+		"taken over":         {&checkpoint.SaveError{Err: &checkpoint.FencedError{}}, 6},
 		"reported":           {&reportedError{3}, 3},
 		"two":                {errors.Join(&canal.SourceError{Err: plain}, plain), 3},
 	}

@@ -37,7 +37,7 @@ func (a *app) publish(ctx context.Context, cfg *config, record *checkpoint.Recor
 		},
 		Start: start, Mapper: mapper, Schemas: catalog, InvalidText: cfg.Source.invalidText(),
 		Sink:  publish.WithRetry(sink, publish.RetryOptions{Logger: a.logger, OnRetry: watch.failed, OnRecovered: watch.recovered}),
-		Store: store, History: schemaHistory(store), SaveInterval: cfg.Checkpoint.Interval, Workers: cfg.Limits.Workers, Logger: a.logger,
+		Store: store, History: store.Schemas(), SaveInterval: cfg.Checkpoint.Interval, Workers: cfg.Limits.Workers, Logger: a.logger,
 	})
 	report := newReporter(cfg, p, watch, record)
 	server, err := admin.Listen(ctx, admin.Options{Listen: cfg.Admin.Listen, Snapshot: report.snapshot, DeadAfter: canal.SilenceLimit(cfg.Source.Heartbeat), Logger: a.logger})
@@ -66,14 +66,6 @@ func (a *app) publish(ctx context.Context, cfg *config, record *checkpoint.Recor
 	}
 	s := report.snapshot()
 	a.logger.Info("stopped", "events", s.Events, "transactions", s.Transactions, "position", s.Position)
-	return nil
-}
-
-// schemaHistory is the schema history beside a checkpoint, or nil where none is kept.
-func schemaHistory(store checkpoint.Store) canal.SchemaHistory {
-	if file, ok := store.(*checkpoint.File); ok {
-		return file.Schemas()
-	}
 	return nil
 }
 

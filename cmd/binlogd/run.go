@@ -111,14 +111,7 @@ func (a *app) awaitReady(ctx context.Context, cfg *config, record *checkpoint.Re
 // openStore opens the checkpoint that the configuration names.
 func openStore(cfg *config) (checkpoint.Store, error) {
 	if cfg.Checkpoint.Path == "" {
-		return noStore{}, nil
+		return checkpoint.None{}, nil
 	}
 	return checkpoint.OpenFile(cfg.Checkpoint.Path, cfg.Name)
 }
-
-// noStore keeps nothing: each quick look begins anew.
-type noStore struct{}
-
-func (noStore) Load(context.Context) (*checkpoint.Record, error) { return nil, checkpoint.ErrNotFound }
-func (noStore) Save(context.Context, *checkpoint.Record) error   { return nil }
-func (noStore) Close() error                                     { return nil }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/binlogd/binlogd/checkpoint"
 	"github.com/binlogd/binlogd/publish"
 )
 
@@ -99,7 +100,7 @@ func (a *app) tailUntilStopped(ctx context.Context, cfg *config, lines *liner) e
 		}
 		return err
 	}
-	return a.publish(ctx, cfg, nil, noStore{}, lines)
+	return a.publish(ctx, cfg, nil, checkpoint.None{}, lines)
 }
 
 // liner is the sink of tail: a line for people per event.

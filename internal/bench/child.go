@@ -149,7 +149,7 @@ func (s settings) run() (result, error) {
 		Name:   "bench",
 		Source: canal.SourceOptions{Connect: canal.ConnectOptions{Address: s.Address, User: "root", Password: "root"}},
 		Start:  start, Mapper: mapper, Sink: publish.WithRetry(watched, publish.RetryOptions{Logger: logger}),
-		Store: noStore{}, Logger: logger,
+		Store: checkpoint.None{}, Logger: logger,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -207,13 +207,6 @@ func (s settings) sink(logger *slog.Logger) (publish.Sink, error) {
 	}
 	return nil, fmt.Errorf("sink %q is unknown", s.Sink)
 }
-
-// noStore keeps no checkpoint: a measurement begins anew.
-type noStore struct{}
-
-func (noStore) Load(context.Context) (*checkpoint.Record, error) { return nil, checkpoint.ErrNotFound }
-func (noStore) Save(context.Context, *checkpoint.Record) error   { return nil }
-func (noStore) Close() error                                     { return nil }
 
 // watch notes how long after its commit each event became durable.
 type watch struct {
