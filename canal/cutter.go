@@ -1,7 +1,6 @@
 package canal
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -200,10 +199,11 @@ func (c *cutter) fileBoundary(e rawEvent) error {
 	if e.kind() != replication.ROTATE_EVENT {
 		return nil
 	}
-	if len(e.body()) < 8 {
-		return c.broken(fmt.Errorf("rotate event of %d bytes is too short", len(e)))
+	name, offset, err := parseRotate(e)
+	if err != nil {
+		return c.broken(err)
 	}
-	c.place.rotate(string(e.body()[8:]), binary.LittleEndian.Uint64(e.body()))
+	c.place.rotate(name, offset)
 	return c.idle()
 }
 

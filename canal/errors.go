@@ -10,6 +10,9 @@ import (
 	"github.com/go-mysql-org/go-mysql/mysql"
 )
 
+// ErrReached says that reading came to SourceOptions.Until.
+var ErrReached = errors.New("everything before the end that was asked for is read")
+
 // ConfigError is a fault of the configuration, or of the account that it names: another
 // attempt cannot help, an operator can.
 type ConfigError struct {

@@ -198,6 +198,21 @@ func (s *GTIDSet) Contains(g GTID) bool {
 	return have != nil && have.contains(interval{g.Number, g.Number})
 }
 
+// Tagged gives the GTIDs of the set with a UUID and a number, whatever their tags: the untagged one first.
+func (s *GTIDSet) Tagged(uuid [16]byte, number uint64) []GTID {
+	if s == nil {
+		return nil
+	}
+	var found []GTID
+	for in, numbers := range s.series {
+		if in.uuid == uuid && numbers.contains(interval{number, number}) {
+			found = append(found, GTID{UUID: uuid, Tag: in.tag, Number: number})
+		}
+	}
+	slices.SortFunc(found, func(a, b GTID) int { return strings.Compare(a.Tag, b.Tag) })
+	return found
+}
+
 // ContainsSet reports whether all of o is in s. A set of the other flavor is not,
 // unless it is empty.
 func (s *GTIDSet) ContainsSet(o *GTIDSet) bool {

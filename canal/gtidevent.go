@@ -12,6 +12,8 @@ import (
 type begin struct {
 	gtid        GTID // zero for an anonymous transaction
 	committedAt time.Time
+	// loggedAt is when the server whose binlog it is logged it, as exactly as it says.
+	loggedAt time.Time
 	// standalone: one event follows and no commit (MariaDB).
 	standalone bool
 	// preparesXA: it ends with XA PREPARE (MariaDB, which logs no XA START).
@@ -43,6 +45,7 @@ func parseGTID(e rawEvent) (begin, error) {
 		return begin{}, fmt.Errorf("GTID event of %d bytes is too short", len(e))
 	}
 	g := begin{committedAt: time.Unix(int64(e.timestamp()), 0).UTC()}
+	g.loggedAt = g.committedAt
 	if e.kind() == replication.GTID_EVENT {
 		g.gtid.UUID = [16]byte(b[1:17])
 		g.gtid.Number = binary.LittleEndian.Uint64(b[17:])
@@ -61,6 +64,9 @@ func parseGTID(e rawEvent) (begin, error) {
 	}
 	if original != 0 {
 		g.committedAt = time.UnixMicro(int64(original)).UTC()
+	}
+	if logged := immediate &^ hasOriginal; logged != 0 {
+		g.loggedAt = time.UnixMicro(int64(logged)).UTC()
 	}
 	return g, nil
 }
@@ -85,6 +91,7 @@ func parseTaggedGTID(e rawEvent) (begin, error) {
 		micros = t.ImmediateCommitTimestamp
 	}
 	g.committedAt = time.UnixMicro(int64(micros)).UTC()
+	g.loggedAt = time.UnixMicro(int64(t.ImmediateCommitTimestamp)).UTC()
 	return g, nil
 }
 
@@ -104,6 +111,7 @@ func parseMariaDBGTID(e rawEvent) (begin, error) {
 			ServerID: e.serverID(),
 		},
 		committedAt: time.Unix(int64(e.timestamp()), 0).UTC(),
+		loggedAt:    time.Unix(int64(e.timestamp()), 0).UTC(),
 		standalone:  flags&mariaFlagStandalone != 0,
 		preparesXA:  flags&mariaFlagPreparedXA != 0,
 	}, nil

@@ -227,11 +227,11 @@ func (t *schemaTracker) closeConn() {
 
 // serverEnd is where the server's binlog ends now.
 func (t *schemaTracker) serverEnd(ctx context.Context, conn *client.Conn) (Position, error) {
-	l := &locator{connect: t.connect, conn: conn, server: t.server}
-	if err := l.mode(ctx); err != nil {
+	b := &Binlogs{connect: t.connect, conn: conn}
+	if err := b.identify(ctx); err != nil {
 		return Position{}, err
 	}
-	return l.latest(ctx)
+	return b.End(ctx)
 }
 
 // readNow reads how tables look now, nil where the server shows none, and then where its binlog ends: what is read includes every

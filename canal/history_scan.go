@@ -2,7 +2,6 @@ package canal
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -135,16 +134,12 @@ func (t *schemaTracker) scan(ctx context.Context, r *schemaReading) error {
 func (t *schemaTracker) endToScan(ctx context.Context) (Position, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*t.connect.timeout())
 	defer cancel()
-	conn, err := t.connect.Connect(ctx) // the other one is the reading goroutine's
+	b, err := OpenBinlogs(ctx, t.connect, nil) // the tracker's own connection is the reading goroutine's
 	if err != nil {
 		return Position{}, err
 	}
-	defer func() { _ = conn.Close() }() // it only reads
-	l := &locator{connect: t.connect, conn: conn, server: t.server}
-	if err := l.mode(ctx); err != nil {
-		return Position{}, err
-	}
-	return l.latest(ctx)
+	defer func() { _ = b.Close() }() // it only reads
+	return b.End(ctx)
 }
 
 // ddlScanner reads statements, and nothing else, of a stretch of the binlog.
@@ -204,10 +199,11 @@ func (s *ddlScanner) event(e rawEvent) error {
 func (s *ddlScanner) look(e rawEvent) error {
 	switch e.kind() { //nolint:exhaustive // the others do not matter here
 	case replication.ROTATE_EVENT:
-		if len(e.body()) < 8 {
-			return fmt.Errorf("rotate event of %d bytes is too short", len(e))
+		file, offset, err := parseRotate(e)
+		if err != nil {
+			return err
 		}
-		s.at.rotate(string(e.body()[8:]), binary.LittleEndian.Uint64(e.body()))
+		s.at.rotate(file, offset)
 		return nil
 	case replication.HEARTBEAT_EVENT:
 		s.at.jump(e.logPos()) // over transactions that the connection did not ask for

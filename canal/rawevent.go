@@ -233,3 +233,11 @@ func xidOf(statement string) string {
 	xid := strings.ToLower(fields[2])
 	return strings.ReplaceAll(xid, "x'", "X'")
 }
+
+// parseRotate reads a ROTATE event: the offset in the next file, 8, and its name.
+func parseRotate(e rawEvent) (file string, offset uint64, err error) {
+	if len(e.body()) < 8 {
+		return "", 0, fmt.Errorf("rotate event of %d bytes is too short", len(e))
+	}
+	return string(e.body()[8:]), binary.LittleEndian.Uint64(e.body()), nil
+}

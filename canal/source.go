@@ -43,6 +43,9 @@ type SourceOptions struct {
 	Captured func(database, table string) bool
 	// From is where to begin.
 	From Resume
+	// Until is a place of the same server to end at: behind the transaction with which all before it is read, Next gives ErrReached. Nil
+	// reads on for ever. With GTIDs it is the set that counts, else file and offset.
+	Until *Position
 	// History keeps the schemas of the time; nil keeps them while the source is open.
 	History SchemaHistory
 	// SpillDir is where the rows of large prepared XA transactions wait; empty for the system's temporary folder.
@@ -70,6 +73,7 @@ type Source struct {
 	schemaVersion uint64
 	cutter        *cutter
 	budget        *budget
+	ended         bool // Until is reached
 	ctx           context.Context
 	cancel        context.CancelFunc
 	done          chan struct{}
@@ -127,6 +131,7 @@ func OpenSource(ctx context.Context, o SourceOptions) (*Source, error) {
 	}
 	s.schemaVersion = s.cutter.schemas.version
 	s.heard.Store(time.Now().UnixNano())
+	s.ended = s.reached(s.cutter.place)
 	go func() {
 		defer close(s.done)
 		defer s.cutter.xa.close()
@@ -182,7 +187,7 @@ func (s *Source) SchemaVersion() uint64 { return s.schemaVersion }
 func (s *Source) Server() Identity { return s.server }
 
 // Next gives what was read next. It waits until there is something, ctx ends, or reading has ended for good, which the error then
-// explains.
+// explains: ErrReached where Until is reached.
 func (s *Source) Next(ctx context.Context) (*Segment, error) {
 	for {
 		s.mu.Lock()
@@ -225,8 +230,23 @@ func (s *Source) Close() error {
 	return nil
 }
 
+// reached reports whether everything before Until is read, at is where reading stands.
+func (s *Source) reached(at place) bool {
+	until := s.opts.Until
+	switch {
+	case until == nil:
+		return false
+	case until.GTIDs != nil && s.cutter.read != nil:
+		return s.cutter.read.ContainsSet(until.GTIDs)
+	}
+	return !at.before(place{until.File, until.Offset})
+}
+
 // emit takes a transaction or piece from the cutter and waits until there is room for it.
 func (s *Source) emit(t *Transaction) error {
+	if t.Last {
+		s.ended = s.reached(place{t.EndFile, t.EndOffset})
+	}
 	s.waiting.Store(true)
 	defer s.waiting.Store(false)
 	cost := s.budget.cost(t.Bytes)
@@ -270,10 +290,16 @@ func (s *Source) read(mayChooseID bool) error {
 	delay := time.Duration(0)
 	refusals := 0
 	for {
+		if s.ended {
+			return ErrReached
+		}
 		before := s.cutter.place
 		err := s.connection()
 		if s.ctx.Err() != nil {
 			return s.ctx.Err()
+		}
+		if errors.Is(err, errScanned) {
+			return ErrReached
 		}
 		if s.cutter.place != before {
 			delay, refusals = 0, 0
@@ -344,6 +370,9 @@ func (s *Source) handle(e rawEvent) error {
 	if err := s.cutter.event(e); err != nil {
 		return err
 	}
+	if s.ended {
+		return errScanned
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.status.Connected, s.status.LastError = true, ""
@@ -368,7 +397,7 @@ func (s *Source) fail(err error) {
 	s.mu.Lock()
 	s.failed = err
 	s.status.Connected = false
-	if s.ctx.Err() == nil {
+	if s.ctx.Err() == nil && !errors.Is(err, ErrReached) {
 		s.status.LastError = err.Error()
 	}
 	s.mu.Unlock()

@@ -87,7 +87,7 @@ func New(o Options) *Pipeline {
 	return &Pipeline{opts: o, counters: newCounters(), started: time.Now()}
 }
 
-// Run reads, maps and publishes until ctx ends, which is no error, or something cannot go on. Whatever the reason, what was
+// Run reads, maps and publishes until ctx ends or Source.Until is reached, which is no error, or something cannot go on. Whatever the reason, what was
 // durable by then is in the checkpoint when it returns, unless the checkpoint itself is what failed.
 func (p *Pipeline) Run(ctx context.Context) error {
 	record, err := p.load(ctx)
@@ -203,7 +203,7 @@ func (p *Pipeline) dispatch(ctx, stage context.Context, source *canal.Source, wo
 	for {
 		segment, err := source.Next(reading)
 		if err != nil {
-			if reading.Err() != nil {
+			if reading.Err() != nil || errors.Is(err, canal.ErrReached) {
 				return nil
 			}
 			send(stage, order, &job{err: err, done: closed})
