@@ -41,15 +41,19 @@ type openTransaction struct {
 	begin begin
 	// began: BEGIN or its like was seen, so that a COMMIT must follow.
 	began  bool
-	hold   bool // an XA transaction: rows wait for its COMMIT
+	xa     bool // it ends with XA PREPARE
 	replay bool // published before
-	rows   int  // rows events so far
-	// savepoints: how many rows events there were when each was set.
-	savepoints map[string]int
-	tableMaps  [][]byte      // of the statement being read
-	chain      chan ordinals // from the last piece handed on
-	pieces     int
-	schemas    *schemaSnapshot // that its rows were written with, where that is not the one in force now
+	// held are its latest rows, where they wait until it is known whether they count; nil where they need not, or not yet.
+	held    *heldRows
+	settled bool // it is known that all of its rows count
+	// size is that of the rows so far, as heldSize counts it, and pieceStart of those before piece.
+	size, pieceStart int
+	savepoints       []savepoint
+	released         []GTID        // that count as executed with it
+	tableMaps        [][]byte      // of the statement being read
+	chain            chan ordinals // from the last piece handed on
+	pieces           int
+	schemas          *schemaSnapshot // that its rows were written with, where that is not the one in force now
 }
 
 // resumeInside tells the cutter that the rows up to a place inside a transaction were handed on by an earlier run.
@@ -67,8 +71,7 @@ func (c *cutter) reconnected() {
 			c.started[identity(o.piece.GTID, o.piece.File, o.piece.Start)] = o.chain
 		}
 		c.place = place{file: o.piece.File, offset: o.piece.Start}
-		c.open = nil
-		c.xa.discard()
+		c.drop()
 	}
 	if c.schemas != nil {
 		c.schemas.discard()
@@ -219,12 +222,20 @@ func (c *cutter) cutOff() error {
 		}
 	}
 	c.logger.Warn("passing over a transaction that a crash of the server cut off: it was rolled back", "transaction", id, "at", c.place.String())
-	c.open = nil
-	c.xa.discard()
+	c.drop()
 	if c.schemas != nil {
 		c.schemas.discard()
 	}
 	return nil
+}
+
+// drop forgets the open transaction.
+func (c *cutter) drop() {
+	if held := c.open.held; held != nil {
+		held.close()
+	}
+	c.open = nil
+	c.xa.discard()
 }
 
 func (c *cutter) beginTransaction(e rawEvent, b begin) error {
@@ -239,8 +250,7 @@ func (c *cutter) beginTransaction(e rawEvent, b begin) error {
 	// MariaDB's GTID event is the BEGIN, unless one statement is all that follows.
 	o.began = c.flavor == MariaDB && !b.standalone
 	if b.preparesXA {
-		o.hold = true
-		c.xa.begin()
+		o.xa, o.held = true, c.xa.begin()
 	}
 	if !b.gtid.IsZero() && c.read != nil {
 		o.piece.Number = c.number(b.gtid)
@@ -304,15 +314,17 @@ func (c *cutter) rows(e rawEvent) error {
 		return c.broken(errors.New("rows outside a transaction"))
 	}
 	o := c.open
-	o.rows++
 	if err := c.append(e); err != nil {
 		return err
 	}
 	if e.endsStatement() {
 		o.tableMaps = nil
 	}
-	if o.piece.Bytes < c.pieceSize() || o.hold || o.replay {
+	switch {
+	case o.piece.Bytes < c.pieceSize() || o.held != nil:
 		return nil
+	case c.mayRollBack():
+		return c.hold()
 	}
 	return c.handOnPiece()
 }
@@ -321,11 +333,13 @@ func (c *cutter) rows(e rawEvent) error {
 func (c *cutter) append(e rawEvent) error {
 	o := c.open
 	switch {
-	case o.hold:
-		return c.xa.append(e)
-	case o.replay:
+	case o.replay && !o.xa: // the rows of an XA transaction may be committed later
 		return nil
+	case o.held != nil:
+		o.size += heldSize(e)
+		return o.held.append(e)
 	}
+	o.size += heldSize(e)
 	o.piece.events = append(o.piece.events, e)
 	o.piece.Bytes += len(e)
 	return nil
@@ -338,6 +352,7 @@ func (c *cutter) handOnPiece() error {
 	piece.out = make(chan ordinals, 1)
 	o.chain = piece.out
 	o.pieces++
+	o.pieceStart = o.size
 	o.piece = &Transaction{
 		GTID: piece.GTID, Server: piece.Server, File: piece.File, Start: piece.Start, CommittedAt: piece.CommittedAt,
 		Number: piece.Number, Piece: piece.Piece + 1, tableMaps: o.tableMaps, in: piece.out, schemas: piece.schemas,
@@ -351,7 +366,7 @@ func (c *cutter) commit() error {
 	if o == nil {
 		return c.broken(errors.New("a commit outside a transaction"))
 	}
-	if o.hold {
+	if o.xa {
 		return c.broken(errors.New("an XA transaction ends without XA PREPARE"))
 	}
 	return c.finish()
@@ -359,9 +374,13 @@ func (c *cutter) commit() error {
 
 // finish hands on the last piece of the open transaction and notes it as read.
 func (c *cutter) finish() error {
+	if err := c.releaseHeld(); err != nil {
+		return err
+	}
 	o := c.open
 	t := o.piece
 	t.Last = true
+	t.Executed = o.released
 	if !t.GTID.IsZero() && c.read != nil {
 		c.read.Add(t.GTID)
 	}

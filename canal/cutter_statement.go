@@ -22,16 +22,12 @@ func (c *cutter) statement(q query) error {
 	case statementRollback:
 		return c.rollback()
 	case statementSavepoint:
-		if o.savepoints == nil {
-			o.savepoints = make(map[string]int)
-		}
-		o.savepoints[savepointName(text)] = o.rows
+		c.setSavepoint(savepointName(text))
 		return nil
 	case statementRollbackTo:
 		return c.rollbackTo(savepointName(text))
 	case statementXAStart:
-		o.began, o.hold = true, true
-		c.xa.begin()
+		o.began, o.xa, o.held = true, true, c.xa.begin()
 		return nil
 	case statementXAEnd:
 		return nil
@@ -46,10 +42,13 @@ func (c *cutter) statement(q query) error {
 			return err
 		}
 	}
-	if o.began { // CREATE TABLE … START TRANSACTION, temporary tables
-		return nil
+	if !o.began {
+		return c.finish()
 	}
-	return c.finish()
+	if readDDL(q).kind != ddlTables { // it is about temporary tables, not CREATE TABLE … START TRANSACTION
+		c.holdFrom()
+	}
+	return nil
 }
 
 // ddl has the schemas follow a statement, and notes which captured tables it empties.
@@ -92,6 +91,7 @@ func (c *cutter) statementChange(q query) error {
 	if !o.began {
 		return c.finish()
 	}
+	c.holdFrom()
 	return nil
 }
 
@@ -103,39 +103,4 @@ func (c *cutter) startBehind() string {
 	behind := c.read.Clone()
 	behind.Add(c.open.piece.GTID)
 	return "gtid:" + behind.String()
-}
-
-// rollback ends a group that the server logged although it rolled the transaction back: with changes to tables of other
-// engines in it, which stay. Rows of the two cannot be told apart here.
-func (c *cutter) rollback() error {
-	if o := c.open; o.rows > 0 && !o.replay {
-		return c.mixedEngines("rolled back")
-	}
-	return c.finish()
-}
-
-func (c *cutter) rollbackTo(savepoint string) error {
-	if o := c.open; o.rows > o.savepoints[savepoint] && !o.replay {
-		return c.mixedEngines("rolled back to savepoint " + savepoint)
-	}
-	return nil
-}
-
-func (c *cutter) mixedEngines(what string) error {
-	o := c.open
-	return &SourceError{
-		Err: fmt.Errorf("transaction %s at %s was %s after changing rows of transactional and other tables: which of its rows stayed cannot be told from the binlog",
-			identity(o.piece.GTID, o.piece.File, o.piece.Start), c.place, what),
-		Remedy: "do not change InnoDB tables and tables of other engines in one transaction; bring the tables' consumers up to date by hand and go on behind this transaction with a new checkpoint (source.start: " + c.startBehind() + " and another checkpoint.path)",
-	}
-}
-
-// savepointName is the name in SAVEPOINT `a` and ROLLBACK TO [SAVEPOINT] `a`.
-func savepointName(text string) string {
-	words := newTokens(text, false)
-	name := ""
-	for word := words.next(); word != ""; word = words.next() {
-		name = word
-	}
-	return name
 }

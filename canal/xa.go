@@ -1,11 +1,8 @@
 package canal
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 )
 
 // xaHold keeps the rows of XA transactions between their PREPARE and their COMMIT, and says what may count as
@@ -17,7 +14,7 @@ import (
 type xaHold struct {
 	holes   bool // MySQL with GTIDs
 	dir     string
-	limit   int // bytes of rows kept in memory, per transaction; more go to a file
+	limit   int // see heldRows
 	current *heldXA
 	held    []*heldXA  // in order of their PREPAREs
 	missing []Prepared // held when the checkpoint was written and not read again yet
@@ -26,18 +23,18 @@ type xaHold struct {
 // heldXA is one XA transaction.
 type heldXA struct {
 	Prepared
-	events  []rawEvent
-	bytes   int
-	spill   *os.File // unlinked; nil while the rows fit into memory
-	writer  *bufio.Writer
+	heldRows
 	schemas *schemaSnapshot // in force at its PREPARE
 	// after are the last GTIDs by domain from this PREPARE up to the next held one: withheld until this
 	// transaction is resolved.
 	after map[uint32]GTID
 }
 
-// begin starts to hold the rows of a new XA transaction.
-func (x *xaHold) begin() { x.current = &heldXA{} }
+// begin starts to hold the rows of a new XA transaction, and gives where they go to.
+func (x *xaHold) begin() *heldRows {
+	x.current = &heldXA{heldRows: heldRows{dir: x.dir, limit: x.limit}}
+	return &x.current.heldRows
+}
 
 // discard drops the one being read.
 func (x *xaHold) discard() {
@@ -45,31 +42,6 @@ func (x *xaHold) discard() {
 		x.current.close()
 		x.current = nil
 	}
-}
-
-// append keeps an event of the XA transaction being read.
-func (x *xaHold) append(e rawEvent) error {
-	h := x.current
-	h.bytes += len(e)
-	if h.spill == nil && h.bytes <= x.limit {
-		h.events = append(h.events, e)
-		return nil
-	}
-	if h.spill == nil {
-		if err := h.open(x.dir); err != nil {
-			return err
-		}
-		for _, kept := range h.events {
-			if _, err := h.writer.Write(kept); err != nil {
-				return fmt.Errorf("keep the rows of a prepared XA transaction in %s: %w", x.dir, err)
-			}
-		}
-		h.events = nil
-	}
-	if _, err := h.writer.Write(e); err != nil {
-		return fmt.Errorf("keep the rows of a prepared XA transaction in %s: %w", x.dir, err)
-	}
-	return nil
 }
 
 // prepared notes that the one being read was prepared.
@@ -172,66 +144,10 @@ func (h *heldXA) withhold(g GTID) {
 	h.after[g.Domain] = g
 }
 
-// open makes the file that rows beyond the memory limit go to. It needs no name: after a crash the server sends
-// the rows again.
-func (h *heldXA) open(dir string) error {
-	f, err := os.CreateTemp(dir, "binlogd-xa-*")
-	if err != nil {
-		return fmt.Errorf("keep the rows of a prepared XA transaction: %w", err)
-	}
-	if err := os.Remove(f.Name()); err != nil {
-		return errors.Join(fmt.Errorf("keep the rows of a prepared XA transaction: %w", err), f.Close())
-	}
-	h.spill, h.writer = f, bufio.NewWriterSize(f, 64<<10)
-	return nil
-}
-
-// each gives the held events in order.
-func (h *heldXA) each(f func(rawEvent) error) error {
-	for _, e := range h.events {
-		if err := f(e); err != nil {
-			return err
-		}
-	}
-	if h.spill == nil {
-		return nil
-	}
-	if err := h.writer.Flush(); err != nil {
-		return fmt.Errorf("read back the rows of a prepared XA transaction: %w", err)
-	}
-	if _, err := h.spill.Seek(0, io.SeekStart); err != nil {
-		return fmt.Errorf("read back the rows of a prepared XA transaction: %w", err)
-	}
-	r := bufio.NewReaderSize(h.spill, 64<<10)
-	for {
-		var header [headerSize]byte
-		if _, err := io.ReadFull(r, header[:]); errors.Is(err, io.EOF) {
-			return nil
-		} else if err != nil {
-			return fmt.Errorf("read back the rows of a prepared XA transaction: %w", err)
-		}
-		e, err := readEvent(r, header, int(rawEvent(header[:]).size()))
-		if err != nil {
-			return err
-		}
-		if err := f(e); err != nil {
-			return err
-		}
-	}
-}
-
-func (h *heldXA) close() {
-	if h.spill != nil {
-		_ = h.spill.Close()
-		h.spill = nil
-	}
-	h.events = nil
-}
-
 // xaPrepare ends the first half of an XA transaction, or all of it where it commits in one phase.
 func (c *cutter) xaPrepare(e rawEvent) error {
 	o := c.open
-	if o == nil || !o.hold {
+	if o == nil || !o.xa {
 		return c.broken(errors.New("an XA PREPARE without XA START"))
 	}
 	p, err := parseXAPrepare(e)
@@ -246,6 +162,7 @@ func (c *cutter) xaPrepare(e rawEvent) error {
 	if c.schemas != nil {
 		c.xa.current.schemas = c.schemas.snapshot()
 	}
+	o.held = nil // the rows wait for their XA COMMIT
 	c.xa.prepared(Prepared{XID: p.xid, GTID: o.piece.GTID, File: o.piece.File, Offset: o.piece.Start})
 	return c.finish()
 }
@@ -254,7 +171,7 @@ func (c *cutter) xaPrepare(e rawEvent) error {
 func (c *cutter) xaResolve(xid string, commits bool) error {
 	o := c.open
 	h, released := c.xa.resolve(xid)
-	o.piece.Executed = append(o.piece.Executed, released...)
+	o.released = released
 	switch {
 	case h != nil && commits:
 		return c.release(h)
@@ -270,19 +187,10 @@ func (c *cutter) xaResolve(xid string, commits bool) error {
 	return c.finish()
 }
 
-// release gives the held rows to the open transaction, which commits them, and ends it.
+// release gives the rows of an XA transaction to the open one, which commits them, and ends it.
 func (c *cutter) release(h *heldXA) error {
-	defer h.close()
-	c.open.hold, c.open.schemas = false, h.schemas
-	if !c.open.replay {
-		if err := h.each(func(e rawEvent) error {
-			if isRowsEvent(e.kind()) {
-				return c.rows(e)
-			}
-			return c.tableMap(e)
-		}); err != nil {
-			return err
-		}
-	}
+	o := c.open
+	o.xa, o.schemas = false, h.schemas
+	o.held, o.size = &h.heldRows, h.size
 	return c.finish()
 }
