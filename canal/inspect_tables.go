@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -19,6 +20,26 @@ type TableInfo struct {
 	// Cascades are the foreign keys of the table by which a change of a parent row
 	// changes or deletes rows of this table, as "child_ibfk_1 (ON DELETE CASCADE of orders)".
 	Cascades []string
+
+	schema Schema // with the types of Columns
+}
+
+// Table is the table as rows that are written now come with it. Of a column whose type this version of binlogd does not
+// know, it has the name alone.
+func (t TableInfo) Table() *Table {
+	table := &Table{Database: t.Database, Name: t.Name}
+	for i := range t.schema.Columns {
+		c := &t.schema.Columns[i]
+		column, err := NewColumn(c.Name, c.Type, c.Charset)
+		if err != nil {
+			column = Column{Name: c.Name, SourceType: c.Type}
+		}
+		table.Columns = append(table.Columns, column)
+	}
+	for _, name := range t.PrimaryKey {
+		table.PrimaryKey = append(table.PrimaryKey, slices.Index(t.Columns, name))
+	}
+	return table
 }
 
 // FullName is database.table.
@@ -46,7 +67,7 @@ func (i *Inspector) Tables(ctx context.Context) ([]TableInfo, error) {
 		index[[2]string{t.Database, t.Name}] = &tables[n]
 	}
 
-	r, err = ask(ctx, i.conn, `SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME FROM information_schema.COLUMNS
+	r, err = ask(ctx, i.conn, `SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, COLUMN_TYPE, COALESCE(CHARACTER_SET_NAME, '') FROM information_schema.COLUMNS
 		WHERE TABLE_SCHEMA NOT IN `+systemDatabases+`
 		ORDER BY TABLE_SCHEMA, TABLE_NAME, ORDINAL_POSITION`)
 	if err != nil {
@@ -55,6 +76,7 @@ func (i *Inspector) Tables(ctx context.Context) ([]TableInfo, error) {
 	for _, row := range r.rows {
 		if t := index[[2]string{row[0], row[1]}]; t != nil {
 			t.Columns = append(t.Columns, row[2])
+			t.schema.Columns = append(t.schema.Columns, SchemaColumn{Name: row[2], Type: row[3], Charset: row[4]})
 		}
 	}
 

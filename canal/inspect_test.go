@@ -26,6 +26,14 @@ func TestTables(t *testing.T) {
 		tables = slices.DeleteFunc(tables, func(table TableInfo) bool { return table.Database != database })
 		for n := range tables {
 			tables[n].Rows, tables[n].RowBytes = 0, 0 // the server's estimates
+			full := tables[n].Table()
+			require.Equal(t, tables[n].Columns, columnNamesOf(full))
+			require.Len(t, full.PrimaryKey, len(tables[n].PrimaryKey))
+			for c := range full.Columns {
+				_, known := full.Columns[c].ValueKind()
+				require.True(t, known, "%s.%s", full.Name, full.Columns[c].Name)
+			}
+			tables[n].schema = Schema{}
 		}
 		require.Equal(t, []TableInfo{
 			{Database: database, Name: "a", Columns: []string{"x", "y", "p`q"}, PrimaryKey: []string{"p`q", "x"}},
@@ -41,6 +49,14 @@ func TestTables(t *testing.T) {
 		require.Equal(t, "'"+o.User+"'@'%'", i.Account(t.Context()))
 		require.NoError(t, i.Close())
 	}
+}
+
+func columnNamesOf(t *Table) []string {
+	var names []string
+	for i := range t.Columns {
+		names = append(names, t.Columns[i].Name)
+	}
+	return names
 }
 
 // inspector makes an Inspector of settings, for the checks that look at nothing else.

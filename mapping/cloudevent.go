@@ -79,10 +79,10 @@ func (w *Worker) writePayload(p *plan, row *canal.Row, c change) (m marks) {
 	m = w.writeEnvelope(p, &p.kinds[c.kind], row, c)
 	b := w.payload
 	b = append(b, `,"data":{"row":`...)
-	b = p.appendRow(b, c.shown)
+	b = p.appendImage(b, p.shape, c.shown)
 	if c.before != nil {
 		b = append(b, `,"old":`...)
-		b = p.appendOld(b, c.before, row.After)
+		b = p.appendChanged(b, p.shape, c.before, row.After)
 	}
 	b = append(b, '}', '}')
 	w.payload = b
@@ -93,7 +93,7 @@ func (w *Worker) writePayload(p *plan, row *canal.Row, c change) (m marks) {
 }
 
 // writeEnvelope begins w.payload with all but data, in the contract's order: specversion, id, source, type, subject, time,
-// datacontenttype, gtid, sequence, partitionkey. It takes the key from w.keyJSON.
+// datacontenttype, gtid, sequence, partitionkey. It takes the key from w.keyJSON and the subject from w.subject.
 //
 // Left out are: subject without a key of columns; subject and partitionkey where the key is
 // the empty text, which CloudEvents does not allow; gtid for anonymous transactions.
@@ -108,9 +108,9 @@ func (w *Worker) writeEnvelope(p *plan, kind *kindPlan, row *canal.Row, c change
 	b = appendIDHash(b, w.preimage, x.hashWidth)
 	m.idEnd = len(b)
 	b = append(b, kind.envelope...)
-	if keyed && len(p.key) > 0 {
+	if len(w.subject) > 0 {
 		b = append(b, `,"subject":`...)
-		b = append(b, w.keyJSON...)
+		b = append(b, w.subject...)
 	}
 	m.time, m.timeEnd, m.sequence = len(b)+x.timeAt, len(b)+x.timeEnd, len(b)+x.sequenceAt
 	b = append(b, x.stamp...)

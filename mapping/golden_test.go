@@ -167,21 +167,30 @@ func keysRows() []canal.Row {
 func TestGolden(t *testing.T) {
 	for _, c := range goldenCases() {
 		t.Run(c.name, func(t *testing.T) {
-			events := c.events(t)
-			var got bytes.Buffer
-			for _, e := range events {
-				fmt.Fprintf(&got, "%s\t%s\t%s\n", e.Topic, e.Key, e.Payload)
-			}
-			file := filepath.Join("testdata", c.name+".golden")
-			if *update {
-				require.NoError(t, os.WriteFile(file, got.Bytes(), 0o600))
-			}
-			want, err := os.ReadFile(file)
-			require.NoError(t, err)
-			require.Empty(t, cmp.Diff(string(want), got.String()))
-			checkEvents(t, events)
+			checkEvents(t, c.compare(t))
 		})
 	}
+}
+
+// compare maps the case's rows and compares the events with the golden file.
+func (c goldenCase) compare(t *testing.T) []Event {
+	t.Helper()
+	events := c.events(t)
+	var got bytes.Buffer
+	for _, e := range events {
+		fmt.Fprintf(&got, "%s\t%s\t%s\n", e.Topic, e.Key, e.Payload)
+		for _, h := range e.Headers {
+			fmt.Fprintf(&got, "\t%s: %s\n", h.Key, h.Value)
+		}
+	}
+	file := filepath.Join("testdata", c.name+".golden")
+	if *update {
+		require.NoError(t, os.WriteFile(file, got.Bytes(), 0o600))
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Empty(t, cmp.Diff(string(want), got.String()))
+	return events
 }
 
 // events maps the case's rows.

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/binlogd/binlogd/canal"
+	"github.com/binlogd/binlogd/mapping/expression"
 )
 
 // maxDecisions bounds what a Mapper remembers of tables that it was asked about: servers on
@@ -15,49 +16,24 @@ const maxDecisions = 1 << 16
 // maps with a Worker of its own.
 type Mapper struct {
 	name    string
-	rules   []rule
+	entries []*entry
 	exclude []pattern
 
 	mu        sync.RWMutex
-	decisions map[tableName]int // index into rules, or notCaptured
+	decisions map[tableName]int // index into entries, or notCaptured
 }
 
 const notCaptured = -1
 
 type tableName struct{ database, table string }
 
-// rule is a TableRule, read.
-type rule struct {
-	pattern pattern
-	topic   string // template
-	key     []string
-}
-
 // New returns a Mapper, or the mistakes in opts as Validate gives them.
 func New(opts Options) (*Mapper, error) {
-	if err := opts.Validate(); err != nil {
+	entries, exclude, err := opts.read()
+	if err != nil {
 		return nil, fmt.Errorf("read the mapping: %w", err)
 	}
-	m := &Mapper{name: opts.Name, decisions: map[tableName]int{}}
-	for _, t := range opts.Tables {
-		p, err := parsePattern(t.Table)
-		if err != nil {
-			return nil, fmt.Errorf("read table pattern: %w", err)
-		}
-		topic := t.Topic
-		if topic == "" {
-			topic = defaultTopic
-		}
-		m.rules = append(m.rules, rule{pattern: p, topic: topic, key: t.Key})
-	}
-	for _, text := range opts.Exclude {
-		p, err := parsePattern(text)
-		if err != nil {
-			return nil, fmt.Errorf("read exclusion pattern: %w", err)
-		}
-		m.exclude = append(m.exclude, p)
-	}
-	return m, nil
+	return &Mapper{name: opts.Name, entries: entries, exclude: exclude, decisions: map[tableName]int{}}, nil
 }
 
 // Captured reports whether the table's changes become events. Names are compared exactly.
@@ -91,36 +67,50 @@ func (m *Mapper) decide(name tableName) int {
 			return notCaptured
 		}
 	}
-	for i, r := range m.rules {
-		if r.pattern.matches(name.database, name.table) {
+	for i, e := range m.entries {
+		if e.pattern.matches(name.database, name.table) {
 			return i
 		}
 	}
 	return notCaptured
 }
 
-// Topic gives the topic of a captured table's events. Its error is an *OptionError: the
-// names make no topic.
+// Topic gives the topic of a captured table's events, of those that rules send elsewhere apart; empty where it depends on
+// the row. Its error is an *OptionError: the names make no topic.
 func (m *Mapper) Topic(database, table string) (string, error) {
-	entry, ok := m.Match(database, table)
+	i, ok := m.Match(database, table)
 	if !ok {
 		return "", fmt.Errorf("name the topic of %s.%s: the table is not captured", database, table)
 	}
-	topic, err := renderTopic(m.rules[entry].topic, database, table)
+	return m.entries[i].topicOf(m.entries[i].topic, database, table)
+}
+
+// topicOf renders the entry's topic, or that of one of its rules, for a table; empty where it depends on the row.
+func (e *entry) topicOf(template *topicTemplate, database, table string) (string, error) {
+	if template.dynamic() {
+		return "", nil
+	}
+	topic, err := template.render(database, table, e.pattern.shard(database, table))
 	if err != nil {
 		return "", &OptionError{
-			Key: fmt.Sprintf("events[%d].topic", entry),
-			Problem: fmt.Sprintf("table %s.%s: %v; write an entry for this table before events[%d], with a topic of its own, or exclude the table",
-				database, table, err, entry),
+			Key: template.at,
+			Problem: fmt.Sprintf("table %s.%s: %v; write an entry for this table before %s, with a topic of its own, or exclude the table",
+				database, table, err, e.at),
 		}
 	}
 	return topic, nil
 }
 
-// Check reports whether a captured table can be mapped as configured: its columns hold
-// those of key, its names make a topic. Its error is an *OptionError.
+// Check reports whether a captured table can be mapped as configured: its columns hold those of key, its names make a
+// topic, and every expression of its rules fits the columns. Its error is an *OptionError, or several, joined.
 func (m *Mapper) Check(table *canal.Table) error {
-	_, err := m.plan(table)
+	if _, err := m.plan(table); err != nil {
+		return err
+	}
+	i, _ := m.Match(table.Database, table.Name)
+	bare := &canal.Table{Database: table.Database, Name: table.Name}
+	p := m.planTable(bare, m.entries[i], "")
+	_, err := m.entries[i].emitters(p, expression.OpSet(canal.Truncate))
 	return err
 }
 

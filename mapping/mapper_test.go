@@ -33,7 +33,7 @@ func TestValidateNamesTheKeyAndTheRemedy(t *testing.T) {
 		},
 		{
 			Options{Name: "shop", Tables: []TableRule{{Table: "s.t", Topic: "{schema}.x"}}},
-			`events[0].topic: "{schema}.x" has a brace that belongs to neither {database} nor {table}, the only placeholders`,
+			`events[0].topic: "{schema}.x" has a brace that belongs to neither {database} nor {table} nor {shard}, the only placeholders`,
 		},
 		{
 			Options{Name: "shop", Tables: []TableRule{{Table: "s.t", Topic: ".."}}},

@@ -1,10 +1,6 @@
 package mapping
 
-import (
-	"errors"
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // Options say which tables become events, and where those go.
 type Options struct {
@@ -15,6 +11,8 @@ type Options struct {
 	Tables []TableRule `yaml:"events"`
 	// Exclude are patterns of tables that are not captured whatever Tables says.
 	Exclude []string `yaml:"exclude"`
+	// MaskKey is the secret of masks that hash: never in messages.
+	MaskKey string `yaml:"mask_key"`
 }
 
 // TableRule is one entry of the events section.
@@ -23,13 +21,22 @@ type TableRule struct {
 	// {a,b} for one of several, {0000..1023} for the numbers of a range; \ before a
 	// character takes its meaning away.
 	Table string `yaml:"table"`
-	// Topic is where the events go; {database} and {table} in it stand for the table's
-	// names. "{database}.{table}" when empty.
+	// Topic is where the events go; {database}, {table} and {shard} in it stand for what the table is
+	// called, other braces for expressions. "{database}.{table}" when empty.
 	Topic string `yaml:"topic"`
+	// Topics are those that a Topic with expressions may name.
+	Topics []string `yaml:"topics"`
 	// Key names the columns that make the partition key, in order. The primary key when
 	// empty, and "database.table" for tables without one. An update that changes such a
 	// column, but not the primary key, goes to the new key: order holds per key, not per row.
 	Key []string `yaml:"key"`
+	// Columns are shown where whole rows are.
+	Columns Columns `yaml:"columns"`
+	// Mask hides values.
+	Mask Masks `yaml:"mask"`
+	// Emit are the rules. Without them each change becomes TABLE.created, TABLE.updated or
+	// TABLE.deleted; with them, what they say, and nothing where none fits.
+	Emit []EmitRule `yaml:"emit"`
 }
 
 // OptionError is a mistake in the configuration.
@@ -40,47 +47,48 @@ type OptionError struct {
 
 func (e *OptionError) Error() string { return e.Key + ": " + e.Problem }
 
-// Validate returns nil or all mistakes, joined: each an *OptionError.
+// Validate returns nil or all mistakes, joined: each an *OptionError. What needs the tables' columns, Mapper.Check finds.
 func (o Options) Validate() error {
-	var errs []error
-	mistake := func(key, format string, args ...any) {
-		errs = append(errs, &OptionError{Key: key, Problem: fmt.Sprintf(format, args...)})
-	}
+	_, _, err := o.read()
+	return err
+}
+
+// read reads the entries and the exclusions.
+func (o Options) read() (entries []*entry, exclude []pattern, err error) {
+	var r ruleReader
 	if o.Name == "" {
-		mistake("name", "missing: write a name for this pipeline, such as name: shop")
+		r.mistake("name", "missing: write a name for this pipeline, such as name: shop")
 	}
 	if len(o.Tables) == 0 {
-		mistake("events", "no tables: write at least one entry, such as - table: shop.*")
+		r.mistake("events", "no tables: write at least one entry, such as - table: shop.*")
+	}
+	if o.MaskKey != "" && len(o.MaskKey) < minMaskKey {
+		r.mistake("mask_key", "shorter than %d bytes: values could be tried out; set it to random characters", minMaskKey)
 	}
 	seen := map[string]int{}
-	for i, rule := range o.Tables {
+	for i := range o.Tables {
+		t := &o.Tables[i]
 		key := fmt.Sprintf("events[%d]", i)
-		if rule.Table == "" {
-			mistake(key+".table", "missing: write database.table; * stands for any")
-		} else if _, err := parsePattern(rule.Table); err != nil {
-			mistake(key+".table", "%v", err)
-		} else if first, ok := seen[rule.Table]; ok {
-			mistake(key+".table", "%q stands in events[%d] already, which decides: remove one of them", rule.Table, first)
+		p, err := parsePattern(t.Table)
+		if t.Table == "" {
+			r.mistake(key+".table", "missing: write database.table; * stands for any")
+		} else if err != nil {
+			r.mistake(key+".table", "%v", err)
+		} else if first, ok := seen[t.Table]; ok {
+			r.mistake(key+".table", "%q stands in events[%d] already, which decides: remove one of them", t.Table, first)
 		} else {
-			seen[rule.Table] = i
+			seen[t.Table] = i
 		}
-		if rule.Topic != "" {
-			if err := checkTopicTemplate(rule.Topic); err != nil {
-				mistake(key+".topic", "%v", err)
-			}
-		}
-		for j, column := range rule.Key {
-			if column == "" {
-				mistake(fmt.Sprintf("%s.key[%d]", key, j), "empty: write the name of a column")
-			} else if slices.Index(rule.Key, column) < j {
-				mistake(fmt.Sprintf("%s.key[%d]", key, j), "column %q stands in the key twice: remove one of them", column)
-			}
-		}
+		r.checkKeyColumns(key+".key", t.Key)
+		entries = append(entries, r.readEntry(i, t, o.MaskKey))
+		entries[i].pattern = p
 	}
 	for i, text := range o.Exclude {
-		if _, err := parsePattern(text); err != nil {
-			mistake(fmt.Sprintf("exclude[%d]", i), "%v", err)
+		p, err := parsePattern(text)
+		if err != nil {
+			r.mistake(fmt.Sprintf("exclude[%d]", i), "%v", err)
 		}
+		exclude = append(exclude, p)
 	}
-	return errors.Join(errs...)
+	return entries, exclude, r.joined()
 }

@@ -56,6 +56,19 @@ func (p pattern) matches(database, table string) bool {
 	return p.database.matches(database) && p.table.matches(table)
 }
 
+// exact reports whether the pattern names one table.
+func (p pattern) exact() bool { return p.database.exact() && p.table.exact() }
+
+// shard is what tells a table apart from the others of the pattern: the part of its name, and of its database's, that
+// the pattern leaves open. It is empty for a pattern that names one table.
+func (p pattern) shard(database, table string) string {
+	d, t := p.database.open(database), p.table.open(table)
+	if d != "" && t != "" {
+		return d + "/" + t
+	}
+	return d + t
+}
+
 func systemDatabase(name string) bool {
 	switch name {
 	case "mysql", "sys", "information_schema", "performance_schema":
@@ -210,6 +223,23 @@ func parseNumbers(s string) (node, error) {
 type glob struct {
 	nodes []node
 	wild  bool // holds * or ?
+}
+
+// exact reports whether the glob is one name.
+func (g glob) exact() bool { return len(g.nodes) == 1 && g.nodes[0].kind == nodeLiteral }
+
+// open is the part of a name that matches between the literal beginning and end of the glob.
+func (g glob) open(name string) string {
+	if len(g.nodes) == 0 {
+		return ""
+	}
+	if first := g.nodes[0]; first.kind == nodeLiteral {
+		name = strings.TrimPrefix(name, first.text)
+	}
+	if last := g.nodes[len(g.nodes)-1]; len(g.nodes) > 1 && last.kind == nodeLiteral {
+		name = strings.TrimSuffix(name, last.text)
+	}
+	return name
 }
 
 type nodeKind uint8

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/binlogd/binlogd/canal"
+	"github.com/binlogd/binlogd/mapping/expression"
 )
 
 // changeKind is what the default mapping calls a change.
@@ -39,6 +40,14 @@ type plan struct {
 	name   string // "database.table"
 	topic  string
 	source string
+	// texts are what expressions know of the table.
+	texts struct{ database, table, shard []byte }
+	// emitters are the compiled rules; nil: the default mapping.
+	emitters []*emitter
+	// shape is how whole rows are shown; nil: as members say.
+	shape *shape
+	// masks hide values of columns; nil: of none.
+	masks []expression.Mask
 	// kinds are indexed by changeKind, of those that are about a row.
 	kinds [3]kindPlan
 	// members are the columns' names as JSON strings, each with its colon.
@@ -61,17 +70,16 @@ type kindPlan struct {
 
 // plan works out how the rows of table are mapped. The table must be captured.
 func (m *Mapper) plan(table *canal.Table) (*plan, error) {
-	topic, err := m.Topic(table.Database, table.Name)
+	i, ok := m.Match(table.Database, table.Name)
+	if !ok {
+		return nil, fmt.Errorf("plan the mapping of %s.%s: the table is not captured", table.Database, table.Name)
+	}
+	e := m.entries[i]
+	topic, err := e.topicOf(e.topic, table.Database, table.Name)
 	if err != nil {
 		return nil, err
 	}
-	entry, _ := m.Match(table.Database, table.Name)
-	key, err := keyColumns(table, entry, m.rules[entry].key)
-	if err != nil {
-		return nil, err
-	}
-	p := m.planTable(table, topic)
-	p.key = key
+	p := m.planTable(table, e, topic)
 	p.identity = table.PrimaryKey
 	if len(p.identity) == 0 {
 		for i := range table.Columns {
@@ -84,18 +92,33 @@ func (m *Mapper) plan(table *canal.Table) (*plan, error) {
 	for kind := range p.kinds {
 		p.kinds[kind] = planKind(table.Name+"."+changeKind(kind).String(), p.source)
 	}
+	if p.masks, err = newMasks(table, e.at, e.masks, e.maskKey, e.pattern.exact()); err != nil {
+		return nil, err
+	}
+	if p.key, err = e.keyColumns(table, e.at+".key", e.key); err != nil {
+		return nil, err
+	}
+	if p.shape, err = newShape(table, e.at, e.columns, p.masks, e.pattern.exact()); err != nil {
+		return nil, err
+	}
+	if p.emitters, err = e.emitters(p, expression.OpSet(canal.Insert, canal.Update, canal.Delete)); err != nil {
+		return nil, err
+	}
 	return p, nil
 }
 
 // planTable works out what does not depend on the table's columns.
-func (m *Mapper) planTable(table *canal.Table, topic string) *plan {
-	return &plan{
+func (m *Mapper) planTable(table *canal.Table, e *entry, topic string) *plan {
+	p := &plan{
 		table:     table,
 		name:      table.Database + "." + table.Name,
 		topic:     topic,
 		source:    "/" + url.PathEscape(m.name) + "/" + url.PathEscape(table.Database) + "/" + url.PathEscape(table.Name),
 		hashNames: appendIDText(appendIDText(nil, table.Database), table.Name),
 	}
+	p.texts.database, p.texts.table = []byte(table.Database), []byte(table.Name)
+	p.texts.shard = []byte(e.pattern.shard(table.Database, table.Name))
+	return p
 }
 
 func planKind(name, source string) kindPlan {
@@ -106,23 +129,30 @@ func planKind(name, source string) kindPlan {
 	return kindPlan{name: name, envelope: b, hash: appendIDText(nil, name)}
 }
 
-// keyColumns finds the columns of the partition key: those that the entry names, or
-// the primary key's.
-func keyColumns(table *canal.Table, entry int, names []string) ([]int, error) {
-	if len(names) == 0 {
-		return table.PrimaryKey, nil
+// keyColumns finds the columns of a partition key: those of names, or the primary key's. A key of hidden values would be one
+// key for all rows.
+func (e *entry) keyColumns(table *canal.Table, at string, names []string) ([]int, error) {
+	columns := table.PrimaryKey
+	if len(names) > 0 {
+		columns = nil
 	}
-	var columns []int
 	for _, name := range names {
-		i := slices.IndexFunc(table.Columns, func(c canal.Column) bool { return c.Name == name })
+		i := columnIndex(table, name)
 		if i < 0 {
-			return nil, &OptionError{
-				Key: fmt.Sprintf("events[%d].key", entry),
-				Problem: fmt.Sprintf("table %s.%s has no column %q: write one of %s",
-					table.Database, table.Name, name, columnNames(table)),
-			}
+			return nil, unknownColumn(table, at, name)
 		}
 		columns = append(columns, i)
+	}
+	for _, i := range columns {
+		name := table.Columns[i].Name
+		for _, m := range e.masks {
+			if m.Column == name && m.Method != maskHash {
+				return nil, &OptionError{
+					Key:     e.at + ".mask." + name,
+					Problem: fmt.Sprintf("the column is in the key of the events of table %s.%s, where %s would make one key of many: write hash, or another key", table.Database, table.Name, m.Method),
+				}
+			}
+		}
 	}
 	return columns, nil
 }
@@ -135,9 +165,15 @@ func columnNames(table *canal.Table) string {
 	return strings.Join(names, ", ")
 }
 
-// fits reports whether the plan holds for table, too: the same names, columns and primary key.
+// fits reports whether the plan holds for table, too: the same names, columns and primary key; with rules, the same
+// types.
 func (p *plan) fits(table *canal.Table) bool {
 	same := func(a, b canal.Column) bool { return a.Name == b.Name }
+	if p.emitters != nil {
+		same = func(a, b canal.Column) bool {
+			return a.Name == b.Name && a.Type == b.Type && a.Meta == b.Meta && a.Unsigned == b.Unsigned && a.Charset == b.Charset && slices.Equal(a.Labels, b.Labels)
+		}
+	}
 	return p.table == table ||
 		p.table.Database == table.Database && p.table.Name == table.Name &&
 			slices.Equal(p.table.PrimaryKey, table.PrimaryKey) &&

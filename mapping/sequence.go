@@ -12,7 +12,8 @@ import (
 //	N  20 digits: the transaction's number. Without GTIDs, 7 digits of the binlog file's
 //	   number and 13 of the transaction's offset in it
 //	P  10 digits: the change's place among all of the transaction, from 1
-//	H  0; 1 for the second of the two events of a primary-key change
+//	H  0 for the first event of the change, then 1 … 9, A … Z, a … z: two for a primary-key change of the default
+//	   mapping, one for each rule that made an event of the change
 const (
 	sequenceNumber = 20
 	sequenceFile   = 7
@@ -21,6 +22,9 @@ const (
 	maxFile        = 9_999_999
 	maxOffset      = 9_999_999_999_999
 )
+
+// sequenceDigits number the events of one change, in the order of ASCII.
+const sequenceDigits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 // appendSequenceTransaction appends the part of the sequence that the events of t have
 // in common, up to and including the first dash.
@@ -40,8 +44,8 @@ func appendSequenceTransaction(b []byte, t *canal.Transaction) ([]byte, error) {
 	return append(b, '-'), nil
 }
 
-// appendSequenceChange appends the rest: the change's place and the half of it.
+// appendSequenceChange appends the rest: the change's place and which of its events it is.
 func appendSequenceChange(b []byte, place uint64, half byte) []byte {
 	b = appendPadded(b, place, 10, sequencePlace)
-	return append(b, '-', '0'+half)
+	return append(b, '-', sequenceDigits[half])
 }

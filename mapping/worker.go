@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/binlogd/binlogd/canal"
+	"github.com/binlogd/binlogd/mapping/expression"
 )
 
 // ErrKeyNotCarried is wrapped by the error for a row whose image lacks a column of its
@@ -37,6 +38,13 @@ type Worker struct {
 	arena       arena
 
 	payload, key, keyJSON, preimage []byte // scratch, one event each
+	// subject is the subject as a JSON string: keyJSON, or what a rule gives; empty where there is none.
+	subject []byte
+
+	// For rules:
+	row               expression.Row
+	text, subjectJSON []byte // scratch
+	skipped           []Skip
 }
 
 // Begin says that the rows to follow are those of t. Of a large transaction each piece is
@@ -45,6 +53,7 @@ func (w *Worker) Begin(t *canal.Transaction) error {
 	if err := w.transaction.begin(t); err != nil {
 		return fmt.Errorf("map transaction %s: %w", transactionName(t), err)
 	}
+	w.prepareTransaction()
 	return nil
 }
 
@@ -149,6 +158,9 @@ func (w *Worker) appendChanges(dst []Event, p *plan, row *canal.Row) ([]Event, e
 	if err := checkImages(row); err != nil {
 		return dst, err
 	}
+	if p.emitters != nil {
+		return w.appendRules(dst, p, row)
+	}
 	before, after := image{top: row.Before}, image{top: row.After, beneath: row.Before}
 	switch {
 	case row.Op == canal.Insert:
@@ -225,33 +237,52 @@ func (w *Worker) event(p *plan, kind string, payload []byte, marks marks) Event 
 	}
 }
 
-// writeKey fills w.key and, as a JSON string, w.keyJSON. A single column is written as it is;
+// writeKey fills w.key and, as JSON strings, w.keyJSON and w.subject, from the table's key.
+func (w *Worker) writeKey(p *plan, row image) error { return w.writeKeyOf(p, p.key, row) }
+
+// writeKeyOf does so from some columns. A single column is written as it is;
 // several are joined with commas, with a reverse solidus before each comma and reverse
 // solidus of their own. Where the key's columns are changed by an update, the new ones
 // count.
-func (w *Worker) writeKey(p *plan, row image) error {
+func (w *Worker) writeKeyOf(p *plan, columns []int, row image) error {
+	if len(columns) == 0 {
+		w.writeTableKey(p)
+		return nil
+	}
 	b := w.key[:0]
 	ok := true
-	for n, i := range p.key {
+	for n, i := range columns {
 		if n > 0 {
 			b = append(b, ',')
 		}
-		if len(p.key) == 1 {
-			b, ok = appendKeyText(b, *row.at(i))
+		v := *row.at(i)
+		if p.masks != nil && p.masks[i] != nil && v.Kind != canal.KindAbsent && v.Kind != canal.KindNull {
+			w.text, v = p.masks[i](w.text[:0], v)
+		}
+		if len(columns) == 1 {
+			b, ok = appendKeyText(b, v)
 		} else {
-			b, ok = appendKeyPart(b, *row.at(i))
+			b, ok = appendKeyPart(b, v)
 		}
 		if !ok {
 			return fmt.Errorf("make the key of column %q: %w; set binlog_row_image=FULL on the server, or name columns in the entry's key: that each change carries",
 				p.table.Columns[i].Name, ErrKeyNotCarried)
 		}
 	}
-	if len(p.key) == 0 {
-		b = append(b, p.name...)
-	}
 	w.key = b
 	w.keyJSON = appendString(w.keyJSON[:0], b)
+	w.subject = nil
+	if len(b) > 0 {
+		w.subject = w.keyJSON
+	}
 	return nil
+}
+
+// writeTableKey is for changes without a key of their own: their table's name, and no subject.
+func (w *Worker) writeTableKey(p *plan) {
+	w.key = append(w.key[:0], p.name...)
+	w.keyJSON = appendString(w.keyJSON[:0], w.key)
+	w.subject = nil
 }
 
 // seal moves the payload out of the scratch memory.

@@ -24,15 +24,17 @@ const maxConfigSize = 4 << 20
 // YAML keys of the parts are the contract with users.
 type config struct {
 	// Name names the pipeline: its checkpoint, and the source of its events.
-	Name       string                `yaml:"name"`
-	Source     sourceConfig          `yaml:"source"`
-	Checkpoint checkpointConfig      `yaml:"checkpoint"`
-	Publish    publish.Options       `yaml:"publish"`
-	Admin      adminConfig           `yaml:"admin"`
-	Limits     limitsConfig          `yaml:"limits"`
-	Events     []mapping.TableRule   `yaml:"events"`
-	Exclude    []string              `yaml:"exclude"`
-	located    func(err error) error // adds file and line to an error that names a key
+	Name       string              `yaml:"name"`
+	Source     sourceConfig        `yaml:"source"`
+	Checkpoint checkpointConfig    `yaml:"checkpoint"`
+	Publish    publish.Options     `yaml:"publish"`
+	Admin      adminConfig         `yaml:"admin"`
+	Limits     limitsConfig        `yaml:"limits"`
+	Events     []mapping.TableRule `yaml:"events"`
+	Exclude    []string            `yaml:"exclude"`
+	// MaskKey is the secret of masks that hash.
+	MaskKey string                `yaml:"mask_key"`
+	located func(err error) error // adds file and line to an error that names a key
 }
 
 type sourceConfig struct {
@@ -93,11 +95,13 @@ func defaults() config {
 	}
 }
 
-// laterKeys are keys that a later release brings. Ignoring them would publish something
+// laterKeys are keys that a later release brings, or that belong elsewhere. Ignoring them would publish something
 // else than what their author expects.
 var laterKeys = map[string]string{
-	"events[].emit":    "rules come with a later release: leave emit out, and every change becomes TABLE.created, TABLE.updated or TABLE.deleted",
-	"events[].when":    "rules come with a later release: leave when out, and every change becomes an event",
+	"events[].when":    "a condition belongs to a rule: emit: [{type: order.paid, on: update, when: …}]",
+	"events[].on":      "kinds of changes belong to a rule: emit: [{type: order.paid, on: update}]",
+	"events[].type":    "a type belongs to a rule: emit: [{type: order.paid, on: update}]",
+	"events[].data":    "data belongs to a rule: emit: [{type: order.paid, on: update, data: {order_id: new.id}}]",
 	"publish.rabbitmq": "RabbitMQ comes with a later release: write kafka, redis, file or stdout",
 	"publish.rocketmq": "RocketMQ comes with a later release: write kafka, redis, file or stdout",
 	"publish.nats":     "NATS comes with a later release: write kafka, redis, file or stdout",
@@ -170,7 +174,7 @@ func (c *config) validate() error {
 
 // mapping is what the mapper needs.
 func (c *config) mapping() mapping.Options {
-	return mapping.Options{Name: c.Name, Tables: c.Events, Exclude: c.Exclude}
+	return mapping.Options{Name: c.Name, Tables: c.Events, Exclude: c.Exclude, MaskKey: c.MaskKey}
 }
 
 // locateAll adds file and line to each of several joined errors.

@@ -46,6 +46,7 @@ type yamlDecoder struct {
 	later   map[string]string
 	lines   map[string]int // by path: "events[2].table"
 	anchors map[string]ast.Node
+	parts   int // of the data of rules, so far
 }
 
 // decode reads document into the struct that into points to; fields that the document
@@ -110,6 +111,9 @@ func (d *yamlDecoder) value(node ast.Node, path string, into reflect.Value) erro
 	}
 	if _, ok := reflect.TypeAssert[encoding.TextUnmarshaler](into.Addr()); ok {
 		return d.scalar(node, path, into)
+	}
+	if is, err := d.rulePart(node, path, into); is {
+		return err
 	}
 	switch into.Kind() { //nolint:exhaustive // every other kind is a scalar
 	case reflect.Struct:

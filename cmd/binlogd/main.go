@@ -109,6 +109,7 @@ func exitCode(err error) int {
 		refused  *publish.PermanentError
 		away     *unavailableError
 		option   *mapping.OptionError
+		rule     *mapping.RuleError
 		listen   *admin.ListenError
 	)
 	switch {
@@ -124,7 +125,7 @@ func exitCode(err error) int {
 		return exitSink
 	case errors.As(err, &source), errors.As(err, &schema), errors.As(err, &row):
 		return exitSource
-	case errors.As(err, &usage), errors.As(err, &located), errors.As(err, &config), errors.As(err, &option), errors.As(err, &listen):
+	case errors.As(err, &usage), errors.As(err, &located), errors.As(err, &config), errors.As(err, &option), errors.As(err, &rule), errors.As(err, &listen):
 		return exitConfig
 	case errors.As(err, &away):
 		return away.code

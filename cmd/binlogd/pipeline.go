@@ -127,7 +127,7 @@ func (r *reporter) snapshot() admin.Snapshot {
 		},
 		Sink: sink, Position: "the start",
 		LagSeconds: s.Lag.Seconds(), LagTransactions: s.LagTransactions, InFlightBytes: s.Source.BytesInFlight,
-		CheckpointAt: s.SavedAt, Events: s.Events, Bytes: s.Bytes, ReplacedText: s.ReplacedText, LastError: sink.LastError,
+		CheckpointAt: s.SavedAt, Events: s.Events, Bytes: s.Bytes, ReplacedText: s.ReplacedText, Skipped: s.Skipped, LastError: sink.LastError,
 	}
 	if snapshot.LastError == "" {
 		snapshot.LastError = s.Source.LastError

@@ -42,7 +42,7 @@ func checkTables(ctx context.Context, cfg *config, inspector *canal.Inspector) (
 				return nil, err
 			}
 		} else if err := checkMapping(mapper, matched[i]); err != nil {
-			check = canal.FailedCheck(check.Name, &canal.ConfigError{Err: cfg.located(err)})
+			check = canal.FailedCheck(check.Name, &canal.ConfigError{Err: cfg.locateAll(err)})
 		}
 		checks = append(checks, check)
 	}
@@ -107,17 +107,10 @@ func cutPattern(pattern string) (database, table string, found bool) {
 	return pattern, "", false
 }
 
-// checkMapping looks for key columns and topics that the real tables do not allow.
+// checkMapping looks for keys, topics and rules that the real tables do not allow.
 func checkMapping(mapper *mapping.Mapper, tables []canal.TableInfo) error {
 	for _, info := range tables {
-		table := &canal.Table{Database: info.Database, Name: info.Name}
-		for _, column := range info.Columns {
-			table.Columns = append(table.Columns, canal.Column{Name: column})
-		}
-		for _, column := range info.PrimaryKey {
-			table.PrimaryKey = append(table.PrimaryKey, slices.Index(info.Columns, column))
-		}
-		if err := mapper.Check(table); err != nil {
+		if err := mapper.Check(info.Table()); err != nil {
 			return err
 		}
 	}

@@ -65,6 +65,8 @@ func newCollector(snapshot func() Snapshot) *collector {
 		})
 	c.add("replaced_text_total", "Values whose bytes were no text in their character set and were replaced.", counterValue,
 		func(s *Snapshot, _ time.Time) (float64, bool) { return float64(s.ReplacedText), true })
+	c.add("skipped_changes_total", "Changes without an event because a rule failed and says on_error: skip.", counterValue,
+		func(s *Snapshot, _ time.Time) (float64, bool) { return float64(s.Skipped), true })
 	c.add("source_connected", "1 while connected to the source, else 0.", gaugeValue,
 		func(s *Snapshot, _ time.Time) (float64, bool) { return truth(s.Source.Connected), true })
 	c.add("source_reconnects_total", "Connections to the source after the first.", counterValue,

@@ -35,6 +35,8 @@ type Snapshot struct {
 	Tables       []Table `json:"tables,omitempty"`
 	// ReplacedText counts values whose invalid bytes were replaced.
 	ReplacedText uint64 `json:"replaced_text"`
+	// Skipped counts changes without an event because a rule failed and says on_error: skip.
+	Skipped uint64 `json:"skipped"`
 
 	// LastError is the newest failure, also of one that has passed; empty when none.
 	LastError string `json:"last_error,omitempty"`

@@ -50,6 +50,8 @@ type job struct {
 
 	events []mapping.Event
 	parts  []part
+	// skipped are changes of the parts that gave no event because a rule failed and says so.
+	skipped []mapping.Skip
 	err    error // what stopped it; parts are what came before
 }
 
@@ -95,8 +97,10 @@ func (j *job) run(ctx context.Context, decoder *canal.Decoder, mapper *mapping.W
 		part := part{transaction: t}
 		part.place, j.err = j.mapRows(ctx, decoder, mapper, t)
 		if j.err != nil {
+			mapper.Skipped() // of a transaction that is read again
 			break
 		}
+		j.skipped = append(j.skipped, mapper.Skipped()...)
 		part.events = len(j.events) - before
 		for k := before; k < len(j.events); k++ {
 			part.bytes += int64(len(j.events[k].Payload))

@@ -68,9 +68,21 @@ func (p *Pipeline) flush(ctx context.Context, tracker *checkpoint.Tracker, b *ba
 	for _, ticket := range b.tickets {
 		tracker.Done(ticket)
 	}
+	p.reportSkipped(b)
 	p.counters.passed(b)
 	b.reset(&p.slices)
 	return nil
+}
+
+// reportSkipped logs and counts what the batch left out, now that what it has is durable.
+func (p *Pipeline) reportSkipped(b *batch) {
+	for _, j := range b.jobs {
+		for _, s := range j.skipped {
+			p.opts.Logger.Warn("skipped a change: its rule failed", "table", s.Table, "transaction", s.Transaction,
+				"rule", s.Err.Rule, "type", s.Err.Type, "part", s.Err.Part, "key", s.Err.Key, "error", s.Err.Err)
+		}
+		p.counters.skipped.Add(uint64(len(j.skipped)))
+	}
 }
 
 // batch gathers the results of jobs for the sink.

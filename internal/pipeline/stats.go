@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/binlogd/binlogd/canal"
@@ -29,6 +30,8 @@ type Stats struct {
 	Bytes   uint64
 	// ReplacedText counts values whose invalid bytes were replaced.
 	ReplacedText uint64
+	// Skipped counts changes without an event because a rule failed and says so.
+	Skipped uint64
 	LastDone     time.Time // commit time of the newest transaction that is durable
 }
 
@@ -46,6 +49,8 @@ type counters struct {
 	events uint64
 	bytes  uint64
 	done   time.Time // commit time of the newest durable transaction
+
+	skipped atomic.Uint64
 }
 
 type tableKey struct{ table, topic, kind string }
@@ -94,7 +99,7 @@ func (c *counters) passed(b *batch) {
 
 // Stats is what can be said now. It may be asked at any time.
 func (p *Pipeline) Stats() Stats {
-	s := Stats{Started: p.started, LagTransactions: -1}
+	s := Stats{Started: p.started, LagTransactions: -1, Skipped: p.counters.skipped.Load()}
 	c := p.counters
 	c.mu.Lock()
 	s.Events, s.Bytes, s.LastDone = c.events, c.bytes, c.done
