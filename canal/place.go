@@ -61,6 +61,9 @@ func compareFiles(a, b string) int {
 	return 0
 }
 
+// FileNumber is the number behind the last dot of a binlog file's name; 0 where there is none.
+func FileNumber(name string) uint64 { return fileNumber(name) }
+
 func fileNumber(name string) uint64 {
 	n, err := strconv.ParseUint(name[strings.LastIndexByte(name, '.')+1:], 10, 64)
 	if err != nil {

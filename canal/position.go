@@ -14,6 +14,11 @@ type Position struct {
 	Offset uint64
 }
 
+// Precedes reports whether p lies before o in the files of one server. GTIDs do not count.
+func (p Position) Precedes(o Position) bool {
+	return place{p.File, p.Offset}.before(place{o.File, o.Offset})
+}
+
 // Identity is what is remembered of a server, so that another one behind the same
 // address is noticed.
 type Identity struct {

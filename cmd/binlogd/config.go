@@ -58,6 +58,8 @@ type checkpointConfig struct {
 
 type adminConfig struct {
 	Listen string `yaml:"listen"` // host:port; off when empty
+	// Token is what requests that change something must bring; without one there are none.
+	Token string `yaml:"token"`
 }
 
 type limitsConfig struct {

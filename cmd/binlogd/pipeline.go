@@ -40,7 +40,18 @@ func (a *app) publish(ctx context.Context, cfg *config, record *checkpoint.Recor
 		Store: store, History: store.Schemas(), SaveInterval: cfg.Checkpoint.Interval, Workers: cfg.Limits.Workers, Logger: a.logger,
 	})
 	report := newReporter(cfg, p, watch, record)
-	server, err := admin.Listen(ctx, admin.Options{Listen: cfg.Admin.Listen, Snapshot: report.snapshot, DeadAfter: canal.SilenceLimit(cfg.Source.Heartbeat), Logger: a.logger})
+	steering := newSteering()
+	server, err := admin.Listen(ctx, admin.Options{
+		Listen: cfg.Admin.Listen, Snapshot: report.snapshot, DeadAfter: canal.SilenceLimit(cfg.Source.Heartbeat), Token: cfg.Admin.Token,
+		Move: func(asking context.Context, request admin.MoveRequest) (string, error) {
+			return steering.turn(asking, func(ctx context.Context) (string, error) {
+				entry, err := moveCheckpoint(ctx, store, request)
+				a.logger.Info("asked to move the checkpoint", "action", request.Action, "by", request.By.User, "reason", request.Reason, "entry", entry, "error", err)
+				return entry, err
+			})
+		},
+		Logger: a.logger,
+	})
 	if err != nil {
 		return err
 	}
@@ -58,7 +69,7 @@ func (a *app) publish(ctx context.Context, cfg *config, record *checkpoint.Recor
 			a.logger.Error("the admin server ended", "error", err)
 		}
 	})
-	err = p.Run(ctx)
+	err = steering.run(ctx, p.Run)
 	stopReporting()
 	reporters.Wait()
 	if err != nil {

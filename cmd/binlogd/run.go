@@ -115,3 +115,8 @@ func openStore(cfg *config) (checkpoint.Store, error) {
 	}
 	return checkpoint.OpenFile(cfg.Checkpoint.Path, cfg.Name)
 }
+
+// viewStore opens the checkpoint to look at it only, beside a running daemon too.
+func viewStore(cfg *config) (checkpoint.Reader, error) {
+	return checkpoint.ViewFile(cfg.Checkpoint.Path, cfg.Name), nil
+}

@@ -75,14 +75,11 @@ func (a *app) showStatus(ctx context.Context, address string, output outputForma
 func askStatus(ctx context.Context, address string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
-	host, port, err := net.SplitHostPort(address)
+	address, err := reachable(address)
 	if err != nil {
 		return nil, err
 	}
-	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() { // where it listens is not where to ask
-		host = "127.0.0.1"
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(host, port)+"/status", nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/status", nil)
 	if err != nil {
 		return nil, err
 	}
@@ -96,6 +93,18 @@ func askStatus(ctx context.Context, address string) ([]byte, error) {
 		err = fmt.Errorf("it answers %s", response.Status)
 	}
 	return text, err
+}
+
+// reachable is where to ask a server that listens on an address.
+func reachable(listen string) (string, error) {
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		return "", err
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() { // where it listens is not where to ask
+		host = "127.0.0.1"
+	}
+	return net.JoinHostPort(host, port), nil
 }
 
 func writeStatus(w io.Writer, s admin.Snapshot) error {

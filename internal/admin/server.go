@@ -25,7 +25,11 @@ type Options struct {
 	// DeadAfter is how long the source may be disconnected, and not heard of, before
 	// /healthz says 503; 0 means 30 s.
 	DeadAfter time.Duration
-	Logger    *slog.Logger
+	// Token is what requests that change something must bring; without one they are refused.
+	Token string
+	// Move moves the checkpoint and gives the history's entry; nil where there is none to move.
+	Move   func(context.Context, MoveRequest) (entry string, err error)
+	Logger *slog.Logger
 }
 
 const (
@@ -63,7 +67,7 @@ func (e *ListenError) remedy() string {
 	return "set admin.listen to host:port, such as 127.0.0.1:9808"
 }
 
-// Server answers /healthz, /readyz, /metrics and /status.
+// Server answers /healthz, /readyz, /metrics and /status, and takes changes from who has the token.
 type Server struct {
 	listener net.Listener // nil when off
 	http     *http.Server
@@ -164,6 +168,9 @@ func newHandler(o Options) http.Handler {
 	mux.Handle("GET /metrics", promhttp.HandlerFor(newRegistry(o.Snapshot), promhttp.HandlerOpts{
 		ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelWarn),
 	}))
+	if o.Move != nil {
+		mux.HandleFunc("POST /checkpoint/move", changing(o.Token, moveHandler(o.Move)))
+	}
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, strings.Join([]string{"binlogd", "/healthz", "/readyz", "/metrics", "/status", ""}, "\n"))
 	})

@@ -1,0 +1,230 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/binlogd/binlogd/checkpoint"
+	"github.com/binlogd/binlogd/internal/testenv"
+)
+
+// published is one line of the file sink.
+type published struct {
+	ID      string `json:"id"`
+	GTID    string `json:"gtid"`
+	Time    string `json:"time"`
+	Subject string `json:"subject"`
+	line    string
+}
+
+// lines are the events in the file sink.
+func (s *setup) lines(t *testing.T) []published {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(s.dir, "events.jsonl"))
+	require.NoError(t, err)
+	var events []published
+	for line := range strings.Lines(string(text)) {
+		if !strings.HasSuffix(line, "\n") {
+			break // still being written
+		}
+		p := published{line: line}
+		require.NoError(t, json.Unmarshal([]byte(line), &p), line)
+		events = append(events, p)
+	}
+	return events
+}
+
+// runUntil runs a daemon until the file sink holds a number of events, and stops it.
+func (s *setup) runUntil(t *testing.T, events int) {
+	t.Helper()
+	d := startDaemon(t, s.dir, "run")
+	eventually(t, func() bool {
+		_, err := os.Stat(filepath.Join(s.dir, "events.jsonl"))
+		return err == nil && len(s.lines(t)) >= events
+	}, fmt.Sprintf("%d events", events))
+	require.Equal(t, exitOK, d.stop(t, syscall.SIGTERM), d.stderr.String())
+}
+
+// command runs binlogd, which must end with exit code 0, and gives what it writes.
+func (s *setup) command(t *testing.T, args ...string) string {
+	t.Helper()
+	code, stdout, stderr := binlogd(t, s.dir, args...)
+	require.Equal(t, exitOK, code, "%v: %s%s", args, stdout, stderr)
+	return stdout
+}
+
+// report runs a command that moves the checkpoint and reads its JSON.
+func (s *setup) report(t *testing.T, args ...string) moveReport {
+	t.Helper()
+	var r moveReport
+	require.NoError(t, json.Unmarshal([]byte(s.command(t, append(args, "-o", "json")...)), &r))
+	return r
+}
+
+func (s *setup) checkpoint(t *testing.T) *checkpoint.Record {
+	t.Helper()
+	record, err := checkpoint.ReadFile(filepath.Join(s.dir, "shop.checkpoint"))
+	require.NoError(t, err)
+	return record
+}
+
+// onEachKind runs a test on servers of its own that send no names with their rows: MySQL with GTIDs and without, and MariaDB.
+func onEachKind(t *testing.T, test func(t *testing.T, server *testenv.Server)) {
+	t.Helper()
+	mysql := []string{"--binlog-row-metadata=MINIMAL"}
+	for name, start := range map[string]func(t *testing.T) *testenv.Server{
+		"mysql": func(t *testing.T) *testenv.Server {
+			return testenv.StartMySQL(t, testenv.Options{Args: mysql})
+		},
+		"mysql without GTIDs": func(t *testing.T) *testenv.Server {
+			return testenv.StartMySQL(t, testenv.Options{Args: append(mysql, "--gtid-mode=OFF", "--enforce-gtid-consistency=OFF")})
+		},
+		"mariadb": func(t *testing.T) *testenv.Server {
+			return testenv.StartMariaDB(t, testenv.Options{Args: []string{"--binlog-row-metadata=NO_LOG"}})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, start(t))
+		})
+	}
+}
+
+// past is a stretch of history that was published once, and the ways to name a place in it.
+type past struct {
+	*setup
+	events []published // as they were published the first time
+	// The place before the transaction of events[from].
+	from     int
+	gtids    string
+	position string
+	gtidsOn  bool
+}
+
+// newPast writes into a captured table, which is altered and swapped for another one meanwhile, over several binlog files.
+func newPast(t *testing.T, server *testenv.Server) *past {
+	t.Helper()
+	p := &past{setup: newSetup(t, server), gtidsOn: true}
+	if server.Flavor == "mysql" {
+		p.gtidsOn = server.Query(t, "SELECT @@gtid_mode AS mode")[0]["mode"] == "ON"
+	}
+	p.write(t)
+	d := startDaemon(t, p.dir, "run")
+	d.await(t, "reading the binlog")
+	db := "`" + p.database + "`."
+	p.insert(t, 1)
+	server.Exec(t, "INSERT INTO "+db+"orders VALUES (2, 'new'), (3, 'new')", "CREATE TABLE "+db+"quiet (id INT PRIMARY KEY)", "INSERT INTO "+db+"quiet VALUES (1)",
+		"FLUSH BINARY LOGS", "INSERT INTO "+db+"orders VALUES (4, 'new')")
+	file, offset := server.BinlogPosition(t)
+	p.position, p.from = fmt.Sprintf("%s:%d", file, offset), 4
+	if p.gtidsOn {
+		p.gtids = strings.ReplaceAll(server.GTIDExecuted(t), "\n", "")
+	}
+	server.Exec(t, "SET SESSION time_zone = '+00:00'", "DO SLEEP(1.1)",
+		"BEGIN", "INSERT INTO "+db+"orders VALUES (5, 'new')", "UPDATE "+db+"orders SET state = 'paid' WHERE id IN (1, 5)", "COMMIT",
+		"ALTER TABLE "+db+"orders ADD note VARCHAR(20) FIRST", "INSERT INTO "+db+"orders VALUES ('a note', 6, 'new')", "FLUSH BINARY LOGS",
+		"CREATE TABLE "+db+"next (state VARCHAR(10), id INT PRIMARY KEY, total INT)", "INSERT INTO "+db+"next VALUES ('new', 7, 70)",
+		"RENAME TABLE "+db+"orders TO "+db+"former, "+db+"next TO "+db+"orders", "INSERT INTO "+db+"orders VALUES ('new', 8, 80)", "DELETE FROM "+db+"orders WHERE id = 7")
+	eventually(t, func() bool {
+		_, err := os.Stat(filepath.Join(p.dir, "events.jsonl"))
+		return err == nil && len(p.lines(t)) == 10
+	}, "the events")
+	require.Equal(t, exitOK, d.stop(t, syscall.SIGTERM), d.stderr.String())
+	p.events = p.lines(t)
+	return p
+}
+
+// goOn publishes from the checkpoint on, together with a new row, and asserts that those are the events from a place on as they were the
+// first time, and the new one behind them.
+func (p *past) goOn(t *testing.T, from int) {
+	t.Helper()
+	before := len(p.lines(t))
+	p.server.Exec(t, fmt.Sprintf("INSERT INTO `%s`.orders VALUES ('more', %d, 1)", p.database, 100+len(p.events)))
+	p.runUntil(t, before+len(p.events)-from+1)
+	again := p.lines(t)[before:]
+	require.Len(t, again, len(p.events)-from+1)
+	for i, want := range p.events[from:] {
+		require.Equal(t, want.line, again[i].line)
+	}
+	added := again[len(again)-1]
+	require.Equal(t, fmt.Sprint(100+len(p.events)), added.Subject)
+	p.events = append(p.events, added)
+}
+
+// transactions is the number of transactions with events from an event on.
+func (p *past) transactions(from int) int {
+	n, last := 0, ""
+	for _, e := range p.events[from:] {
+		name := e.GTID
+		if name == "" {
+			name = e.ID[:49] // server, file and offset
+		}
+		if name != last {
+			n++
+		}
+		last = name
+	}
+	return n
+}
+
+// TestRewind: each form of a rewind, previewed, made, undone and made again. What is published then has the ids and the bytes of the
+// first time, across an ALTER and a table swap, and goes on without a gap.
+func TestRewind(t *testing.T) {
+	t.Parallel()
+	onEachKind(t, func(t *testing.T, server *testenv.Server) {
+		p := newPast(t, server)
+		entries, err := checkpoint.ViewFile(filepath.Join(p.dir, "shop.checkpoint"), "shop").History(t.Context())
+		require.NoError(t, err)
+		forms := [][]string{
+			{"--to-event", p.events[p.from+1].ID},
+			{"--to-time", p.events[p.from].Time},
+			{"--to-position", p.position},
+			{"--transactions"},
+			{"--to-entry", entries[len(entries)-1].ID},
+		}
+		if p.gtidsOn {
+			forms = append(forms, []string{"--to-gtid", p.gtids})
+		}
+		for _, form := range forms {
+			from := p.from
+			switch form[0] {
+			case "--transactions":
+				form = append(form, fmt.Sprint(p.transactions(from)))
+			case "--to-entry":
+				from = 0
+			}
+			before := p.checkpoint(t)
+			args := append([]string{"checkpoint", "rewind"}, form...)
+			preview := p.command(t, args...)
+			require.Contains(t, preview, "nothing was changed", form)
+			require.Equal(t, before, p.checkpoint(t), "a preview changes nothing")
+
+			made := p.report(t, append(args, "--yes", "--reason", "a test")...)
+			require.True(t, made.Applied)
+			require.EqualValues(t, len(p.events)-from, made.Again.Events, form)
+			require.EqualValues(t, p.transactions(from), made.Again.WithEvents, form)
+			require.Nil(t, made.Skipped)
+			require.Contains(t, fmt.Sprint(made.Statements), "ADD note", form)
+			require.Contains(t, fmt.Sprint(made.Statements), "RENAME TABLE", form)
+			for _, s := range made.Statements {
+				require.True(t, s.Covered, s)
+			}
+			require.NotEqual(t, before.Position, p.checkpoint(t).Position)
+
+			undone := p.report(t, "checkpoint", "undo", "--yes")
+			require.True(t, undone.Applied)
+			require.Equal(t, before.Position, p.checkpoint(t).Position)
+			require.Equal(t, before.SchemaVersion, p.checkpoint(t).SchemaVersion)
+
+			p.command(t, append(args, "--yes")...)
+			p.goOn(t, from)
+		}
+	})
+}
