@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,16 +24,19 @@ const DefaultTimeout = 10 * time.Second
 // ConnectOptions say how to reach the server and as whom.
 type ConnectOptions struct {
 	// Address is host:port (the port defaults to 3306) or the path of a unix socket.
-	Address  string     `yaml:"address"`
-	User     string     `yaml:"user"`
-	Password string     `yaml:"password" json:"-"`
-	TLS      TLSOptions `yaml:"tls"`
+	Address string `yaml:"address"`
+	// Addresses are those of further servers with the same transactions, such as replicas: the
+	// source goes on with one of them where Address is away. Servers chooses.
+	Addresses []string   `yaml:"addresses"`
+	User      string     `yaml:"user"`
+	Password  string     `yaml:"password" json:"-"`
+	TLS       TLSOptions `yaml:"tls"`
 	// Timeout bounds one attempt to connect; zero means DefaultTimeout.
 	Timeout time.Duration `yaml:"timeout"`
 }
 
 // String leaves the password out, so that no log or message holds it.
-func (o ConnectOptions) String() string { return o.User + "@" + o.Address }
+func (o ConnectOptions) String() string { return o.User + "@" + strings.Join(o.all(), ",") }
 
 // GoString is String: %#v must not show the password either.
 func (o ConnectOptions) GoString() string { return o.String() }
@@ -65,17 +69,41 @@ type TLSOptions struct {
 // Validate reports the first setting that cannot work, by its YAML key.
 func (o ConnectOptions) Validate() error {
 	switch {
-	case o.Address == "":
+	case len(o.all()) == 0:
 		return errors.New("source.address is missing: write host:port, such as 127.0.0.1:3306, or the path of a unix socket")
 	case o.User == "":
 		return errors.New("source.user is missing: write the account that replicates; `binlogd init` prints the statements that create it")
 	case o.Timeout < 0:
 		return fmt.Errorf("source.timeout is %s: write a time above 0, such as 10s", o.Timeout)
 	}
-	if _, err := dialAddress(o.Address); err != nil {
-		return fmt.Errorf("source.address: %w", err)
+	if o.Address != "" {
+		if _, err := dialAddress(o.Address); err != nil {
+			return fmt.Errorf("source.address: %w", err)
+		}
+	}
+	for i, address := range o.Addresses {
+		if _, err := dialAddress(address); err != nil {
+			return fmt.Errorf("source.addresses[%d]: %w", i, err)
+		}
 	}
 	return o.TLS.validate()
+}
+
+// all are the addresses in the order in which they were written, each once.
+func (o ConnectOptions) all() []string {
+	var all []string
+	for _, address := range append([]string{o.Address}, o.Addresses...) {
+		if address != "" && !slices.Contains(all, address) {
+			all = append(all, address)
+		}
+	}
+	return all
+}
+
+// At is the way to one of the addresses, and to no other.
+func (o ConnectOptions) At(address string) ConnectOptions {
+	o.Address, o.Addresses = address, nil
+	return o
 }
 
 func (o TLSOptions) validate() error {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/go-mysql-org/go-mysql/replication"
 )
@@ -12,7 +13,8 @@ import (
 // rows it leaves to the decoders. It does no I/O and is used by the reading goroutine alone.
 type cutter struct {
 	flavor   Flavor
-	server   [16]byte
+	server   [16]byte  // its UUID
+	source   *Identity // who is being read
 	captured func(database, table string) bool
 	// pieceSize is the number of bytes of raw events above which a transaction travels in pieces.
 	pieceSize func() int
@@ -22,11 +24,12 @@ type cutter struct {
 	// schemas follows the statements that change tables; nil where nobody needs their schemas.
 	schemas *schemaTracker
 
-	place place
-	told  place    // the end of what was handed on last
-	read  *GTIDSet // every transaction read whole, held XA PREPAREs included; nil without GTIDs
-	xa    *xaHold
-	open  *openTransaction
+	place  place
+	told   place     // the end of what was handed on last; empty where that was read from another server
+	toldAt time.Time // when; zero before
+	read   *GTIDSet  // every transaction read whole, held XA PREPAREs included; nil without GTIDs
+	xa     *xaHold
+	open   *openTransaction
 	// started are transactions that were handed on in part, by an earlier connection or run, and how to go on
 	// with them.
 	started map[string]chan ordinals
@@ -67,8 +70,11 @@ func (c *cutter) resumeInside(p Inside) {
 // handed on of it is remembered, since the server begins it again.
 func (c *cutter) reconnected() {
 	if o := c.open; o != nil {
-		if o.pieces > 0 {
-			c.started[identity(o.piece.GTID, o.piece.File, o.piece.Start)] = o.chain
+		switch id := identity(o.piece.GTID, o.piece.File, o.piece.Start); {
+		case o.pieces > 0:
+			c.started[id] = o.chain
+		case o.piece.in != nil: // as far as the connection before handed it on
+			c.started[id] = o.piece.in
 		}
 		c.place = place{file: o.piece.File, offset: o.piece.Start}
 		c.drop()
@@ -77,6 +83,31 @@ func (c *cutter) reconnected() {
 		c.schemas.discard()
 	}
 	c.fresh = true
+}
+
+// unfinished is the transaction that was handed on in part and has not come again yet; nil without one. Where it stands in it does not
+// matter here.
+func (c *cutter) unfinished() *Inside {
+	for id := range c.started {
+		if g, err := ParseGTID(c.flavor, id); err == nil && c.read != nil {
+			return &Inside{GTID: g}
+		}
+	}
+	return nil
+}
+
+// reads tells the cutter whose binlog comes from now on.
+func (c *cutter) reads(server Identity) {
+	if c.source != nil && *c.source == server {
+		return
+	}
+	if c.source == nil || !sameServer(*c.source, server) && c.read != nil {
+		c.place, c.told = place{}, place{} // of the other server's files; the stream begins with its own
+	}
+	c.source, c.server = &server, [16]byte{}
+	if id, err := parseUUID(server.UUID); err == nil {
+		c.server = id
+	}
 }
 
 // identity names a transaction across connections.
@@ -107,7 +138,7 @@ func (c *cutter) idle() error {
 		return nil
 	}
 	c.told = c.place
-	t := &Transaction{Server: c.server, File: c.place.file, Start: c.place.offset, Idle: true, Last: true, EndFile: c.place.file, EndOffset: c.place.offset}
+	t := &Transaction{Server: c.server, File: c.place.file, Start: c.place.offset, Idle: true, Last: true, ReadFrom: c.source, EndFile: c.place.file, EndOffset: c.place.offset}
 	if c.schemas != nil {
 		t.SchemaVersion = c.schemas.version
 	}
@@ -379,13 +410,13 @@ func (c *cutter) finish() error {
 	}
 	o := c.open
 	t := o.piece
-	t.Last = true
+	t.Last, t.ReadFrom = true, c.source
 	t.Executed = o.released
 	if !t.GTID.IsZero() && c.read != nil {
 		c.read.Add(t.GTID)
 	}
 	t.EndFile, t.EndOffset = c.place.file, c.place.offset
-	c.told = c.place
+	c.told, c.toldAt = c.place, time.Now()
 	if c.schemas != nil {
 		if err := c.schemas.commit(identity(t.GTID, t.File, t.Start)); err != nil {
 			return err

@@ -37,6 +37,9 @@ func openSchemas(ctx, run context.Context, o schemaOptions) (*schemaTracker, err
 	}
 	t.start = o.from.Position
 	t.start.GTIDs = t.start.GTIDs.Clone()
+	if t.start.GTIDs != nil && o.from.Server.Version != "" && !sameServer(o.from.Server, o.server) {
+		t.start.File, t.start.Offset = "", 0 // of another server's files
+	}
 	entries, err := t.history.Load(ctx, o.from.SchemaVersion)
 	if err != nil {
 		return nil, &historyError{fmt.Errorf("read the schema history: %w", err)}

@@ -15,6 +15,7 @@ import (
 // scannedDDL is what was found looking ahead into the binlog: each statement that changes a tracked table, from a place to another.
 type scannedDDL struct {
 	from, to place
+	start    *GTIDSet // at from; nil without GTIDs
 	executed *GTIDSet // at to; nil without GTIDs
 	found    []foundDDL
 }
@@ -45,6 +46,21 @@ func (t *schemaTracker) check(ctx context.Context, table *trackedTable) error {
 	if err := refuted(); !errors.Is(err, errNotRefuted) {
 		return err
 	}
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		err := t.prove(ctx, table, refuted)
+		if err != nil && (endsTheRun(err) || isSchemaError(err)) {
+			err = backoff.Permanent(err)
+		}
+		return struct{}{}, err
+	}, backoff.WithBackOff(backoff.NewExponentialBackOff()), backoff.WithMaxElapsedTime(catalogPatience))
+	if err != nil && !isSchemaError(err) {
+		err = fmt.Errorf("look for statements that change table %s: %w", table.name, err)
+	}
+	return err
+}
+
+// prove looks ahead once. Between two attempts the source may go on with another server, where the next one looks.
+func (t *schemaTracker) prove(ctx context.Context, table *trackedTable, refuted func() error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if table.proven.Load() {
@@ -53,21 +69,20 @@ func (t *schemaTracker) check(ctx context.Context, table *trackedTable) error {
 	if err := refuted(); !errors.Is(err, errNotRefuted) {
 		return err
 	}
-	if _, err := backoff.Retry(ctx, func() (struct{}, error) {
-		err := t.scan(ctx, r)
-		if err != nil && endsTheRun(err) {
-			err = backoff.Permanent(err)
-		}
-		return struct{}{}, err
-	}, backoff.WithBackOff(backoff.NewExponentialBackOff()), backoff.WithMaxElapsedTime(catalogPatience)); err != nil {
-		return fmt.Errorf("look for statements that change table %s: %w", table.name, err)
+	if err := t.scan(ctx, table.reading); err != nil {
+		return err
 	}
-	if why := t.scans.changes(table.name, r, t.empty().key); why != "" {
+	if why := t.scans.changes(table.name, table.reading, t.empty().key); why != "" {
 		table.refuted.CompareAndSwap(nil, &why)
 		return table.unknownError(why)
 	}
 	table.proven.Store(true)
 	return nil
+}
+
+func isSchemaError(err error) bool {
+	var schema *SchemaError
+	return errors.As(err, &schema)
 }
 
 var errNotRefuted = errors.New("not refuted")
@@ -98,13 +113,17 @@ func (t *schemaTracker) scan(ctx context.Context, r *schemaReading) error {
 	from, until := place{r.from.File, r.from.Offset}, place{r.until.File, r.until.Offset}
 	s := &t.scans
 	start := r.from
+	known := s.to.file != "" && !from.before(s.from)
+	if r.from.GTIDs != nil && r.until.GTIDs != nil { // the files may be those of another server
+		known = known && s.start != nil && r.from.GTIDs.ContainsSet(s.start)
+	}
 	switch {
-	case s.to.file != "" && !from.before(s.from) && !s.to.before(until):
+	case known && !s.to.before(until) && (s.executed == nil || s.executed.ContainsSet(r.until.GTIDs)):
 		return nil
-	case s.to.file != "" && !from.before(s.from) && !s.to.before(from):
+	case known && !s.to.before(from):
 		start = Position{GTIDs: s.executed.Clone(), File: s.to.file, Offset: s.to.offset}
 	default:
-		*s = scannedDDL{from: from}
+		*s = scannedDDL{from: from, start: r.from.GTIDs}
 	}
 	t.logger.Info("looking ahead for statements that change tables", "from", from.String(), "until", until.String())
 	end, err := t.endToScan(ctx)

@@ -310,8 +310,8 @@ func (t *schemaTracker) serverNow() Identity {
 	return t.server
 }
 
-// connected says which server is read from now on.
-func (t *schemaTracker) connected(server Identity) {
+// connected says which server is read from now on, and how to reach it.
+func (t *schemaTracker) connected(server Identity, connect ConnectOptions) {
 	t.discard()
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -319,8 +319,11 @@ func (t *schemaTracker) connected(server Identity) {
 		t.scans = scannedDDL{}
 		t.end = place{}
 		t.closeConn()
+		for _, r := range t.readings {
+			r.elsewhere()
+		}
 	}
-	t.server = server
+	t.server, t.connect = server, connect
 }
 
 // discard drops what the transaction being read staged.

@@ -132,7 +132,6 @@ func TestChecksOfAPlace(t *testing.T) {
 		"a held PREPARE":   {PreflightOptions{Checkpoint: place(MySQL, uuid+":1-6:8-10")}, ""},
 		"after a failover": {PreflightOptions{Checkpoint: place(MySQL, uuid+":1-7"), Server: Identity{UUID: "other", Version: "9.7.4"}}, ""},
 		"purged":           {PreflightOptions{Checkpoint: place(MySQL, uuid+":1-3")}, "purged " + uuid + ":4-5"},
-		"beyond":           {PreflightOptions{Checkpoint: place(MySQL, uuid+":1-11")}, "never executed " + uuid + ":11"},
 		"other flavor":     {PreflightOptions{Checkpoint: place(MariaDB, "0-1-3"), Server: Identity{Flavor: MariaDB, Version: "10"}}, "written for MariaDB, and MySQL answers"},
 		"by file, other":   {PreflightOptions{Checkpoint: &Position{File: "binlog.000001"}, Server: Identity{UUID: "other", Version: "9.7.4"}}, "server other"},
 	}

@@ -32,6 +32,8 @@ type Identity struct {
 type Status struct {
 	Connected     bool
 	Server        Identity
+	Address       string    // in use
+	Failovers     uint64    // how often reading went on with another server than before
 	Read          Position  // up to where whole transactions were read; file and offset only
 	LastEventAt   time.Time // when the last event or heartbeat arrived
 	LastError     string    // of the last lost connection; empty when none

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/go-mysql-org/go-mysql/client"
 	"github.com/go-mysql-org/go-mysql/mysql"
@@ -54,7 +55,10 @@ func FailedCheck(name string, err error) Check {
 	c := Check{Name: name, Status: CheckFail, Err: err}
 	var config *ConfigError
 	var source *SourceError
+	var lag *LagError
 	switch {
+	case errors.As(err, &lag):
+		c.Detail, c.Remedy = lag.Err.Error(), lag.Remedy
 	case errors.As(err, &config):
 		c.Detail, c.Remedy = config.Err.Error(), config.Remedy
 	case errors.As(err, &source):
@@ -73,6 +77,11 @@ type PreflightOptions struct {
 	// Server is the server that it was written for.
 	Checkpoint *Position
 	Server     Identity
+	// Needs are GTIDs beyond Checkpoint that the server must have: what was published of a
+	// transaction, or behind an unresolved XA PREPARE. Nil for none.
+	Needs *GTIDSet
+	// ReadAt is when Checkpoint was read, by this machine's clock; zero where that is not known.
+	ReadAt time.Time
 	// Called is what messages call Checkpoint: "the checkpoint" when empty.
 	Called string
 }
@@ -87,6 +96,7 @@ func (o PreflightOptions) called() string {
 // Inspector looks at a server over a connection of its own: for the preflight checks, for
 // `init`, and to say how far behind a checkpoint is. It changes nothing on the server.
 type Inspector struct {
+	connect   ConnectOptions
 	conn      *client.Conn
 	user      string
 	server    Identity
@@ -100,7 +110,7 @@ func Inspect(ctx context.Context, o ConnectOptions) (*Inspector, error) {
 	if err != nil {
 		return nil, err
 	}
-	i := &Inspector{conn: conn, user: o.User, encrypted: encrypted(conn)}
+	i := &Inspector{connect: o, conn: conn, user: o.User, encrypted: encrypted(conn)}
 	if i.server, err = Identify(ctx, conn); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
@@ -116,13 +126,17 @@ func (i *Inspector) Close() error { return i.conn.Quit() }
 // Server is who answered.
 func (i *Inspector) Server() Identity { return i.server }
 
+// Address is where it answered.
+func (i *Inspector) Address() string { return i.connect.Address }
+
 // Refresh reads the server's settings and its executed set again.
 func (i *Inspector) Refresh(ctx context.Context) error { return i.readVariables(ctx) }
 
 func (i *Inspector) readVariables(ctx context.Context) error {
 	r, err := ask(ctx, i.conn, `SHOW GLOBAL VARIABLES WHERE Variable_name IN (
 		'log_bin', 'binlog_format', 'binlog_row_image', 'binlog_row_metadata', 'binlog_row_value_options', 'gtid_mode',
-		'gtid_executed', 'gtid_purged', 'gtid_binlog_pos', 'gtid_binlog_state',
+		'gtid_executed', 'gtid_purged', 'gtid_binlog_pos', 'gtid_binlog_state', 'gtid_slave_pos',
+		'log_slave_updates', 'log_replica_updates', 'character_set_server', 'collation_server', 'lower_case_table_names',
 		'binlog_expire_logs_seconds', 'binlog_expire_logs_auto_purge', 'expire_logs_days', 'max_binlog_total_size')`)
 	if err != nil {
 		return fmt.Errorf("read the server's settings: %w", err)
@@ -158,6 +172,7 @@ func (i *Inspector) Checks(ctx context.Context, o PreflightOptions) []Check {
 		i.checkGTIDs(),
 		i.checkRetention(),
 		i.checkServerID(ctx, o.ServerID))
+	checks = append(checks, i.checkReplica(ctx)...)
 	if o.Checkpoint != nil {
 		checks = append(checks, i.checkSettledPlace(ctx, o)...)
 	}

@@ -2,6 +2,7 @@ package canal
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -19,7 +20,8 @@ const (
 func (i *Inspector) checkSettledPlace(ctx context.Context, o PreflightOptions) []Check {
 	const moment = 300 * time.Millisecond
 	checks := i.CheckPlace(ctx, o)
-	if checks[len(checks)-1].Status != CheckFail || !sleep(ctx, moment) || i.Refresh(ctx) != nil {
+	last := checks[len(checks)-1]
+	if _, rewritten := errors.AsType[*rewrittenError](last.Err); rewritten || last.Status != CheckFail || !sleep(ctx, moment) || i.Refresh(ctx) != nil {
 		return checks
 	}
 	return i.CheckPlace(ctx, o)
@@ -32,17 +34,51 @@ func (i *Inspector) CheckPlace(ctx context.Context, o PreflightOptions) []Check 
 	if o.Server.Version != "" && o.Server.Flavor != i.server.Flavor {
 		return []Check{failSource("same server", fmt.Sprintf("%s was written for %s, and %s answers", o.called(), product(o.Server), product(i.server)), wrongServer)}
 	}
-	switch {
-	case place.GTIDs == nil:
+	if place.GTIDs == nil {
 		return i.checkFile(ctx, o)
+	}
+	rewritten, err := i.rewritten(ctx, o)
+	switch {
+	case err != nil:
+		return []Check{FailedCheck("same server", err)}
+	case rewritten != nil:
+		return []Check{*rewritten}
 	case i.server.Flavor == MariaDB:
 		return i.checkDomains(ctx, o)
 	}
-	return i.checkExecuted(o)
+	return i.checkExecuted(ctx, o)
+}
+
+// needed is all that a server must have that is to serve the place.
+func (o PreflightOptions) needed() *GTIDSet { return o.Checkpoint.GTIDs.Union(o.Needs) }
+
+// lacking names a server that does not have GTIDs of the place: a replica that is behind, or one that will never have them.
+func (i *Inspector) lacking(ctx context.Context, o PreflightOptions, what string) Check {
+	const name = "same server"
+	r, err := i.replica(ctx)
+	switch {
+	case err != nil:
+		return FailedCheck(name, err)
+	case r.configured:
+		detail := fmt.Sprintf("the server is a replica of %s that has not caught up: %s", r.source, what)
+		c := checkWarn(name, detail, "let it catch up (START REPLICA; SHOW REPLICA STATUS says what keeps it)")
+		if i.server.Flavor == MariaDB {
+			c.Remedy = "let it catch up (START SLAVE; SHOW SLAVE STATUS says what keeps it)"
+		}
+		c.Status, c.Err = CheckFail, &LagError{Err: errors.New(detail), Remedy: c.Remedy}
+		return c
+	case i.sameAs(o.Server):
+		return failSource(name, fmt.Sprintf("the server has lost transactions: its binlogs were reset (%s), or it lost the last ones in a crash: %s", i.resetStatement(), what), crashRemedy)
+	}
+	executed, err := i.executed()
+	if err == nil && o.Checkpoint.GTIDs.Intersect(executed).IsEmpty() {
+		return failSource(name, "another server answers, or its binlogs were reset: it has none of the transactions that were read: "+what, wrongServer)
+	}
+	return failSource(name, "another server answers, with part of the history only: rebuilt from a backup, or promoted before it had all: "+what, wrongServer+"; or wait for a server that has all and name it in source.addresses")
 }
 
 // checkExecuted compares with MySQL's gtid_executed and gtid_purged.
-func (i *Inspector) checkExecuted(o PreflightOptions) []Check {
+func (i *Inspector) checkExecuted(ctx context.Context, o PreflightOptions) []Check {
 	const same, purged = "same server", "purged range"
 	if mode := i.variables["gtid_mode"]; mode != "ON" && mode != "ON_PERMISSIVE" {
 		return []Check{failSource(same, fmt.Sprintf("%s is a GTID set and the server has gtid_mode=%s", o.called(), mode), wrongServer)}
@@ -56,8 +92,8 @@ func (i *Inspector) checkExecuted(o PreflightOptions) []Check {
 		return []Check{FailedCheck(purged, fmt.Errorf("read gtid_purged: %w", err))}
 	}
 	place := o.Checkpoint.GTIDs
-	if unknown := place.Subtract(executed); !unknown.IsEmpty() {
-		return []Check{failSource(same, fmt.Sprintf("another server answers, or its binlogs were reset: it never executed %s of %s", shorten(unknown), o.called()), wrongServer)}
+	if unknown := o.needed().Subtract(executed); !unknown.IsEmpty() {
+		return []Check{i.lacking(ctx, o, fmt.Sprintf("it never executed %s of %s", shorten(unknown), o.called()))}
 	}
 	first := checkOK(same, "it executed everything that %s holds", o.called())
 	if o.Server.UUID != "" && o.Server.UUID != i.server.UUID {
@@ -77,10 +113,10 @@ func (i *Inspector) checkDomains(ctx context.Context, o PreflightOptions) []Chec
 	if err != nil {
 		return []Check{FailedCheck(same, fmt.Errorf("read gtid_binlog_pos: %w", err))}
 	}
-	if unknown := place.Subtract(end); !unknown.IsEmpty() {
-		return []Check{failSource(same, fmt.Sprintf("another server answers, or its binlogs were reset: its binlog ends at %q, before %s of %s", end, shorten(unknown), o.called()), wrongServer)}
+	if unknown := o.needed().Subtract(end); !unknown.IsEmpty() {
+		return []Check{i.lacking(ctx, o, fmt.Sprintf("its binlog ends at %q, before %s of %s", end, shorten(unknown), o.called()))}
 	}
-	strange, err := i.neverLogged(place)
+	strange, err := i.neverLogged(o.needed())
 	if err != nil {
 		return []Check{FailedCheck(same, err)}
 	}

@@ -49,6 +49,16 @@ func (r *schemaReading) passedAt(at place, read *GTIDSet, server Identity) bool 
 	return order > 0 || order == 0 && at.offset >= r.until.Offset
 }
 
+// elsewhere forgets the places in files: another server is read now, and its GTIDs alone tell. Without GTIDs no other is.
+func (r *schemaReading) elsewhere() {
+	if r.until.GTIDs == nil || r.from.GTIDs == nil {
+		return
+	}
+	r.server = Identity{}
+	r.from.File, r.from.Offset = "", 0
+	r.until.File, r.until.Offset = "", 0
+}
+
 // sameServer reports whether two identities are of one server, so that file names mean the same.
 func sameServer(a, b Identity) bool { return a.UUID == b.UUID && a.ServerID == b.ServerID }
 

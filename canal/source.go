@@ -2,12 +2,10 @@ package canal
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -32,6 +30,8 @@ const (
 // SourceOptions configure a Source.
 type SourceOptions struct {
 	Connect ConnectOptions
+	// Servers choose among the addresses of Connect; nil for the source's own.
+	Servers *Servers
 	// ServerID is the replica's id; 0 lets the source choose one that is free.
 	ServerID uint32
 	// Heartbeat is how often the server is asked to say that it is alive when it has nothing
@@ -63,12 +63,14 @@ type Resume struct {
 	SchemaVersion uint64
 	// Server is who wrote the binlog that Position is of; empty to accept any.
 	Server Identity
+	// ReadAt is when Position was read, by this machine's clock; zero where that is not known.
+	ReadAt time.Time
 }
 
 // Source reads a server's binlog and hands it on in commit order. It reconnects by itself.
 type Source struct {
-	opts   SourceOptions
-	server Identity
+	opts    SourceOptions
+	servers *Servers
 	// schemaVersion is that of the place where reading begins.
 	schemaVersion uint64
 	cutter        *cutter
@@ -99,29 +101,34 @@ func OpenSource(ctx context.Context, o SourceOptions) (*Source, error) {
 	if o.MaxInFlight == 0 {
 		o.MaxInFlight = DefaultMaxInFlight
 	}
+	if o.Servers == nil {
+		o.Servers = NewServers(o.Connect)
+	}
 	chosen := o.ServerID == 0
 	var server Identity
-	err := o.insist(ctx, func() (err error) {
-		server, err = verify(ctx, o.Connect, o.From)
+	err := o.insist(ctx, func() error {
+		answer, err := o.Servers.Choose(ctx, o.From)
+		server = answer.Server
 		if err == nil && chosen {
-			o.ServerID, err = chooseServerID(ctx, o.Connect)
+			o.ServerID, err = chooseServerID(ctx, o.Servers.Present())
 		}
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
+	o.changed(o.From.Server, server)
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s := &Source{
-		opts: o, server: server, budget: newBudget(o.MaxInFlight),
+		opts: o, servers: o.Servers, budget: newBudget(o.MaxInFlight),
 		ctx: run, cancel: cancel, done: make(chan struct{}),
 		ready: make(chan struct{}, 1), taken: make(chan struct{}, 1),
 		status: Status{Server: server, Read: Position{File: o.From.Position.File, Offset: o.From.Position.Offset}},
 	}
-	s.cutter = s.newCutter()
+	s.cutter = s.newCutter(server)
 	err = o.insist(ctx, func() (err error) {
 		s.cutter.schemas, err = openSchemas(ctx, run, schemaOptions{
-			connect: o.Connect, captured: o.Captured, history: o.History, from: o.From, server: server, logger: o.Logger,
+			connect: o.Servers.Present(), captured: o.Captured, history: o.History, from: o.From, server: server, logger: o.Logger,
 		})
 		return err
 	})
@@ -155,25 +162,26 @@ func (o *SourceOptions) insist(ctx context.Context, ask func() error) error {
 	}
 }
 
-func (s *Source) newCutter() *cutter {
+func (s *Source) newCutter(server Identity) *cutter {
 	from := s.opts.From
 	c := &cutter{
-		flavor: s.server.Flavor, captured: s.opts.Captured, pieceSize: s.budget.pieceSize, emit: s.emit, logger: s.opts.Logger,
+		flavor: server.Flavor, captured: s.opts.Captured, pieceSize: s.budget.pieceSize, emit: s.emit, logger: s.opts.Logger,
 		place:     place{file: from.Position.File, offset: from.Position.Offset},
 		told:      place{file: from.Position.File, offset: from.Position.Offset},
 		started:   make(map[string]chan ordinals),
 		published: from.Published,
 		xa: &xaHold{
-			holes: s.server.Flavor == MySQL && from.Position.GTIDs != nil, dir: s.opts.SpillDir, limit: heldInMemory,
+			holes: server.Flavor == MySQL && from.Position.GTIDs != nil, dir: s.opts.SpillDir, limit: heldInMemory,
 			missing: append([]Prepared(nil), from.Held...),
 		},
 	}
 	if from.Position.GTIDs != nil {
 		c.read = from.Position.GTIDs.Clone()
 	}
-	if id, err := hex.DecodeString(strings.ReplaceAll(s.server.UUID, "-", "")); err == nil && len(id) == len(c.server) {
-		copy(c.server[:], id)
+	if from.Server.Version != "" || from.Position.GTIDs == nil {
+		c.source = &from.Server // whose the place is
 	}
+	c.reads(server)
 	if from.Inside != nil {
 		c.resumeInside(*from.Inside)
 	}
@@ -184,7 +192,11 @@ func (s *Source) newCutter() *cutter {
 func (s *Source) SchemaVersion() uint64 { return s.schemaVersion }
 
 // Server is who is being read.
-func (s *Source) Server() Identity { return s.server }
+func (s *Source) Server() Identity {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.status.Server
+}
 
 // Next gives what was read next. It waits until there is something, ctx ends, or reading has ended for good, which the error then
 // explains: ErrReached where Until is reached.
@@ -214,6 +226,7 @@ func (s *Source) Status() Status {
 	s.mu.Lock()
 	st := s.status
 	s.mu.Unlock()
+	st.Address, st.Failovers = s.servers.Present().Address, s.servers.Failovers()
 	st.BytesRead = s.bytesRead.Load()
 	st.LastEventAt = time.Unix(0, s.heard.Load())
 	if s.waiting.Load() { // then silence says nothing of the connection
@@ -294,7 +307,7 @@ func (s *Source) read(mayChooseID bool) error {
 			return ErrReached
 		}
 		before := s.cutter.place
-		err := s.connection()
+		err := s.connection(mayChooseID)
 		if s.ctx.Err() != nil {
 			return s.ctx.Err()
 		}
@@ -311,7 +324,7 @@ func (s *Source) read(mayChooseID bool) error {
 			refusals++ // the checks before each connection find what is really purged
 		case errors.As(err, &collision) && mayChooseID:
 			s.opts.Logger.Warn("another replica joined the server with our server id: choosing another", "server_id", s.opts.ServerID)
-			id, chooseErr := chooseServerID(s.ctx, s.opts.Connect)
+			id, chooseErr := chooseServerID(s.ctx, s.servers.Present())
 			if chooseErr == nil {
 				s.opts.ServerID = id
 			}
@@ -332,34 +345,67 @@ func (s *Source) read(mayChooseID bool) error {
 }
 
 // connection reads over one connection until it ends, and says why it did.
-func (s *Source) connection() error {
+func (s *Source) connection(mayChooseID bool) error {
 	s.cutter.reconnected()
-	from := Position{File: s.cutter.place.file, Offset: s.cutter.place.offset}
-	if s.cutter.read != nil {
-		from.GTIDs = s.cutter.read.Clone()
-	}
-	resume := Resume{Position: from, Server: s.server, Held: s.cutter.xa.missing}
-	server, err := verify(s.ctx, s.opts.Connect, resume)
+	resume := s.resume()
+	answer, err := s.servers.Choose(s.ctx, resume)
 	if err != nil {
 		return err
 	}
-	s.cutter.schemas.connected(server)
+	connect := s.servers.Present()
 	at := s.cutter.place.String() // the reading goroutine has the cutter from openStream on
-	connecting, cancel := context.WithTimeout(s.ctx, s.opts.Connect.timeout())
+	s.mu.Lock()
+	s.status.Server = answer.Server
+	s.mu.Unlock()
+	s.opts.changed(resume.Server, answer.Server)
+	s.cutter.reads(answer.Server)
+	s.cutter.schemas.connected(answer.Server, connect)
+	if mayChooseID && !sameServer(answer.Server, resume.Server) { // the number may be taken there
+		if s.opts.ServerID, err = chooseServerID(s.ctx, connect); err != nil {
+			return err
+		}
+	}
+	connecting, cancel := context.WithTimeout(s.ctx, connect.timeout())
 	defer cancel()
 	stream, err := openStream(connecting, streamOptions{
-		connect: s.opts.Connect, flavor: s.server.Flavor, serverID: s.opts.ServerID, heartbeat: s.opts.Heartbeat,
+		connect: connect, flavor: answer.Server.Flavor, serverID: s.opts.ServerID, heartbeat: s.opts.Heartbeat,
 		handle: s.handle, read: &s.bytesRead, heard: &s.heard,
-	}, from)
+	}, resume.Position)
 	if err != nil {
 		return explainStream(err)
 	}
 	stop := context.AfterFunc(s.ctx, stream.cut)
 	defer stop()
-	s.opts.Logger.Info("reading the binlog", "server", s.opts.Connect.Address, "version", s.server.Version, "server_id", s.opts.ServerID, "from", at)
+	s.opts.Logger.Info("reading the binlog", "server", connect.Address, "version", answer.Server.Version, "server_id", s.opts.ServerID, "from", at)
 	err = stream.wait(s.ctx)
 	stream.close()
 	return explainStream(err)
+}
+
+// resume is where reading stands, and what the server to go on with must have.
+func (s *Source) resume() Resume {
+	c := s.cutter
+	r := Resume{
+		Position: Position{File: c.place.file, Offset: c.place.offset}, Held: c.xa.missing, Published: s.opts.From.Published,
+		Inside: c.unfinished(), Server: s.Server(), ReadAt: s.opts.From.ReadAt,
+	}
+	if c.read != nil {
+		r.Position = Position{GTIDs: c.read.Clone(), File: c.told.file, Offset: c.told.offset}
+	}
+	if !c.toldAt.IsZero() {
+		r.ReadAt = c.toldAt
+	}
+	return r
+}
+
+// changed counts, and tells operators, that reading goes on with another server.
+func (o *SourceOptions) changed(before, now Identity) {
+	if before.Version == "" || sameServer(before, now) {
+		return
+	}
+	o.Servers.failedOver()
+	o.Logger.Warn("failover: going on with another server, which has all transactions that were read", "server", o.Servers.Present().Address,
+		"uuid", now.UUID, "server_id", now.ServerID, "version", now.Version, "before_uuid", before.UUID, "before_server_id", before.ServerID)
 }
 
 // handle takes one event of the stream.

@@ -12,6 +12,9 @@ type Transaction struct {
 	// File and Start are where the transaction begins in the binlog that was read.
 	File  string
 	Start uint64
+	// ReadFrom is whose binlog it was read from: File, Start and the places below are
+	// of its files. Set on the last piece.
+	ReadFrom *Identity
 	// CommittedAt has microseconds on MySQL, seconds on MariaDB. It is the same on
 	// every replica.
 	CommittedAt time.Time

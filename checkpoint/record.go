@@ -44,3 +44,14 @@ type Counters struct {
 	Events       uint64
 	Bytes        uint64 // of published payloads
 }
+
+// Resume is where reading goes on from the record.
+func (r *Record) Resume() canal.Resume {
+	from := canal.Resume{
+		Position: r.Position, Held: r.Held, Published: r.Published, Server: r.Server, SchemaVersion: r.SchemaVersion, ReadAt: r.WrittenAt,
+	}
+	if in := r.Partial; in != nil {
+		from.Inside = &canal.Inside{GTID: in.GTID, File: in.File, Start: in.Start, Place: in.Place}
+	}
+	return from
+}

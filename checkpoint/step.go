@@ -14,6 +14,7 @@ type step struct {
 	resume    place
 	end       place
 	schema    uint64
+	server    *canal.Identity // whose files resume and end are of; nil where that is not said
 	// inside: it ends inside a transaction, at partial.
 	inside   bool
 	partial  Partial
@@ -37,7 +38,7 @@ func newStep(tx *canal.Transaction, w Work) step {
 	s.held = tx.Held
 	s.resume = place{tx.ResumeFile, tx.ResumeOffset}
 	s.end = place{tx.EndFile, tx.EndOffset}
-	s.schema = tx.SchemaVersion
+	s.schema, s.server = tx.SchemaVersion, tx.ReadFrom
 	if !tx.Idle {
 		s.counters.Transactions = 1
 	}
@@ -53,7 +54,7 @@ func (s *step) then(next *step, executed, published *canal.GTIDSet) {
 	if next.moved {
 		s.executed.merge(&next.executed, executed)
 		s.published.merge(&next.published, published)
-		s.held, s.resume, s.end, s.schema = next.held, next.resume, next.end, next.schema
+		s.held, s.resume, s.end, s.schema, s.server = next.held, next.resume, next.end, next.schema, next.server
 		s.moved, s.inside = true, false
 	}
 	if next.inside {

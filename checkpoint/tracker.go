@@ -125,8 +125,9 @@ func (t *Tracker) Waiting() int {
 	return t.ring.len()
 }
 
-// SetServer changes what later records say of the server: after a failover, and after
-// an upgrade.
+// SetServer changes what later records say of the server: after an upgrade. After a failover
+// the transactions that are read from the other one do, since the place is one of the files
+// of the server before until then.
 func (t *Tracker) SetServer(id canal.Identity) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -155,6 +156,9 @@ func (t *Tracker) apply(s *step) {
 		r.Position.File, r.Position.Offset = s.resume.file, s.resume.offset
 		if !s.end.before(t.end) { // what is read again for a held XA PREPARE's sake was published before
 			t.end = s.end
+		}
+		if s.server != nil {
+			r.Server = *s.server
 		}
 		r.Held = s.held
 		r.SchemaVersion = max(r.SchemaVersion, s.schema)

@@ -111,7 +111,7 @@ func (a *app) showCheckpoint(ctx context.Context, path string, cfg *config, outp
 	}
 	shown := newShownCheckpoint(path, record)
 	if cfg != nil {
-		shown.Source = askBehind(ctx, cfg.Source.ConnectOptions, record)
+		shown.Source = askBehind(ctx, cfg.Source.reach(ctx, record), record)
 	}
 	if output == outputJSON {
 		return writeJSON(a.stdout, shown)

@@ -129,6 +129,9 @@ func parseConfig(path string, document []byte, variables func(string) (string, b
 		return nil, err
 	}
 	cfg.located = d.locate
+	if addresses := cfg.Source.Addresses; cfg.Source.Address == "" && len(addresses) > 0 {
+		cfg.Source.Address = addresses[0]
+	}
 	if cfg.Checkpoint.Path == "" && cfg.Name != "" {
 		cfg.Checkpoint.Path = cfg.Name + ".checkpoint"
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"sync"
@@ -26,13 +27,14 @@ func (a *app) publish(ctx context.Context, cfg *config, record *checkpoint.Recor
 	if err != nil {
 		return cfg.located(err)
 	}
-	catalog := canal.NewCatalog(cfg.Source.Connect)
+	servers := canal.NewServers(cfg.Source.ConnectOptions)
+	catalog := canal.NewCatalog(servers.Connect)
 	defer func() { _ = catalog.Close() }() // it only reads
 	watch := &sinkWatch{}
 	p := pipeline.New(pipeline.Options{
 		Name: cfg.Name,
 		Source: canal.SourceOptions{
-			Connect: cfg.Source.ConnectOptions, ServerID: cfg.Source.ServerID,
+			Connect: cfg.Source.ConnectOptions, Servers: servers, ServerID: cfg.Source.ServerID,
 			Heartbeat: cfg.Source.Heartbeat, MaxInFlight: int64(cfg.Limits.InFlight),
 		},
 		Start: start, Mapper: mapper, Schemas: catalog, InvalidText: cfg.Source.invalidText(),
@@ -109,17 +111,18 @@ func (w *sinkWatch) state(kind string) admin.Sink {
 
 // reporter turns a pipeline's stats into what the admin server and the status line show.
 type reporter struct {
-	cfg      *config
-	pipeline *pipeline.Pipeline
-	watch    *sinkWatch
-	build    buildInfo
-	kind     string // of the sink
-	before   uint64 // transactions of earlier runs
+	cfg       *config
+	pipeline  *pipeline.Pipeline
+	watch     *sinkWatch
+	build     buildInfo
+	kind      string   // of the sink
+	before    uint64   // transactions of earlier runs
+	addresses []string // of the source
 }
 
 func newReporter(cfg *config, p *pipeline.Pipeline, watch *sinkWatch, record *checkpoint.Record) *reporter {
 	kind, _, _ := strings.Cut(cfg.Publish.Describe(), " ")
-	r := &reporter{cfg: cfg, pipeline: p, watch: watch, build: readBuildInfo(), kind: kind}
+	r := &reporter{cfg: cfg, pipeline: p, watch: watch, build: readBuildInfo(), kind: kind, addresses: canal.NewServers(cfg.Source.ConnectOptions).Addresses()}
 	if record != nil {
 		r.before = record.Counters.Transactions
 	}
@@ -132,7 +135,7 @@ func (r *reporter) snapshot() admin.Snapshot {
 	snapshot := admin.Snapshot{
 		Name: r.cfg.Name, Version: r.build.Version, GoMySQL: r.build.GoMySQL, StartedAt: s.Started,
 		Source: admin.Source{
-			Address: r.cfg.Source.Address, Connected: s.Source.Connected, LastHeardAt: s.Source.LastEventAt,
+			Address: cmp.Or(s.Source.Address, r.cfg.Source.Address), Addresses: r.addresses, Failovers: s.Source.Failovers, Connected: s.Source.Connected, LastHeardAt: s.Source.LastEventAt,
 			LastError: s.Source.LastError, Reconnects: s.Source.Reconnects, Flavor: s.Source.Server.Flavor.String(),
 			Version: s.Source.Server.Version, UUID: s.Source.Server.UUID, ServerID: s.Source.Server.ServerID,
 		},

@@ -26,7 +26,11 @@ func preflight(ctx context.Context, cfg *config, record *checkpoint.Record, look
 type sinkLook func(context.Context) ([]publish.Warning, error)
 
 func preflightSource(ctx context.Context, cfg *config, record *checkpoint.Record) []canal.Check {
-	inspector, err := canal.Inspect(ctx, cfg.Source.ConnectOptions)
+	others, connect := checkAddresses(ctx, cfg, record)
+	if failures(others) != nil {
+		return others
+	}
+	inspector, err := canal.Inspect(ctx, connect)
 	if err != nil {
 		c := canal.FailedCheck("connection", err)
 		if c.Remedy == "" {
@@ -37,13 +41,14 @@ func preflightSource(ctx context.Context, cfg *config, record *checkpoint.Record
 	}
 	defer func() { _ = inspector.Close() }()
 
-	options := canal.PreflightOptions{ServerID: cfg.Source.ServerID}
+	options := canal.PreflightOptions{}
 	if record != nil {
-		options.Checkpoint, options.Server = &record.Position, record.Server
+		options = canal.PreflightAt(record.Resume())
 	}
-	checks := inspector.Checks(ctx, options)
+	options.ServerID = cfg.Source.ServerID
+	checks := append(inspector.Checks(ctx, options), others...)
 	if record == nil && failures(checks) == nil {
-		checks = append(checks, checkStart(ctx, cfg, inspector)...)
+		checks = append(checks, checkStart(ctx, cfg, connect, inspector)...)
 	}
 	tables, err := checkTables(ctx, cfg, inspector)
 	if err != nil {
@@ -57,13 +62,13 @@ func preflightSource(ctx context.Context, cfg *config, record *checkpoint.Record
 }
 
 // checkStart looks for the place where a first run begins.
-func checkStart(ctx context.Context, cfg *config, inspector *canal.Inspector) []canal.Check {
+func checkStart(ctx context.Context, cfg *config, connect canal.ConnectOptions, inspector *canal.Inspector) []canal.Check {
 	check := canal.Check{Name: "start", Status: canal.CheckOK, Detail: "source.start: " + cfg.Source.Start}
 	start, err := canal.ParseStart(cfg.Source.Start)
 	if err != nil {
 		return []canal.Check{canal.FailedCheck(check.Name, cfg.located(err))}
 	}
-	place, err := canal.Locate(ctx, cfg.Source.ConnectOptions, start)
+	place, err := canal.Locate(ctx, connect, start)
 	if err != nil {
 		return []canal.Check{canal.FailedCheck(check.Name, err)}
 	}

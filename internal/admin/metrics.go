@@ -34,6 +34,7 @@ type collector struct {
 	metrics  []metric
 	events   *prometheus.Desc
 	bytes    *prometheus.Desc
+	inUse    *prometheus.Desc
 	build    *prometheus.Desc
 }
 
@@ -47,6 +48,7 @@ func newCollector(snapshot func() Snapshot) *collector {
 		snapshot: snapshot,
 		events:   describe("events_total", "Events that were published and are durable.", "table", "topic", "type"),
 		bytes:    describe("event_bytes_total", "Bytes of the payloads of published events.", "table", "topic"),
+		inUse:    describe("source_in_use", "1 for the address that the source is read from, 0 for the others.", "address"),
 		build:    describe("build_info", "Always 1; its labels tell the versions.", "version", "go_mysql"),
 	}
 	c.add("lag_seconds", "Age of the oldest change that is not durable yet, in seconds; 0 when caught up, absent when not known.", gaugeValue,
@@ -71,6 +73,8 @@ func newCollector(snapshot func() Snapshot) *collector {
 		func(s *Snapshot, _ time.Time) (float64, bool) { return truth(s.Source.Connected), true })
 	c.add("source_reconnects_total", "Connections to the source after the first.", counterValue,
 		func(s *Snapshot, _ time.Time) (float64, bool) { return float64(s.Source.Reconnects), true })
+	c.add("source_failovers_total", "How often reading went on with another server than before.", counterValue,
+		func(s *Snapshot, _ time.Time) (float64, bool) { return float64(s.Source.Failovers), true })
 	c.add("sink_connected", "1 while publishing works, else 0.", gaugeValue,
 		func(s *Snapshot, _ time.Time) (float64, bool) { return truth(s.Sink.Connected), true })
 	c.add("sink_retries_total", "Attempts to publish that failed and were made again.", counterValue,
@@ -93,6 +97,7 @@ func (c *collector) Describe(out chan<- *prometheus.Desc) {
 	}
 	out <- c.events
 	out <- c.bytes
+	out <- c.inUse
 	out <- c.build
 }
 
@@ -112,6 +117,9 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	}
 	for to, n := range bytes {
 		out <- constMetric(c.bytes, counterValue, float64(n), s.Name, to.table, to.topic)
+	}
+	for _, address := range s.Source.Addresses {
+		out <- constMetric(c.inUse, gaugeValue, truth(address == s.Source.Address), s.Name, address)
 	}
 	out <- constMetric(c.build, gaugeValue, 1, s.Name, s.Version, s.GoMySQL)
 }

@@ -44,7 +44,11 @@ type Snapshot struct {
 
 // Source is the server that the binlog comes from.
 type Source struct {
-	Address   string `json:"address"`
+	Address string `json:"address"` // in use
+	// Addresses are all that the source may be read from, the one in use included.
+	Addresses []string `json:"addresses,omitempty"`
+	// Failovers is how often reading went on with another server than before.
+	Failovers uint64 `json:"failovers"`
 	Connected bool   `json:"connected"`
 	// LastHeardAt is when the last event or heartbeat came in; zero before.
 	LastHeardAt time.Time `json:"last_heard_at,omitzero"`

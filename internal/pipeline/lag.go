@@ -12,7 +12,7 @@ import (
 
 // lag asks the server now and then how far it is, over a connection of its own.
 type lag struct {
-	connect canal.ConnectOptions
+	servers *canal.Servers
 	tracker *checkpoint.Tracker
 	logger  *slog.Logger
 
@@ -21,8 +21,8 @@ type lag struct {
 	caughtUp     bool
 }
 
-func newLag(connect canal.ConnectOptions, tracker *checkpoint.Tracker, logger *slog.Logger) *lag {
-	return &lag{connect: connect, tracker: tracker, logger: logger, transactions: -1}
+func newLag(servers *canal.Servers, tracker *checkpoint.Tracker, logger *slog.Logger) *lag {
+	return &lag{servers: servers, tracker: tracker, logger: logger, transactions: -1}
 }
 
 // watch asks until ctx ends. A server that does not answer is no error here: the source notices and says so.
@@ -50,8 +50,12 @@ func (l *lag) ask(ctx context.Context, inspector *canal.Inspector) *canal.Inspec
 	ctx, cancel := context.WithTimeout(ctx, lagInterval)
 	defer cancel()
 	var err error
+	if inspector != nil && inspector.Address() != l.servers.Present().Address { // a failover
+		_ = inspector.Close()
+		inspector = nil
+	}
 	if inspector == nil {
-		inspector, err = canal.Inspect(ctx, l.connect)
+		inspector, err = canal.Inspect(ctx, l.servers.Present())
 	} else if err = inspector.Refresh(ctx); err != nil {
 		_ = inspector.Close()
 		inspector = nil

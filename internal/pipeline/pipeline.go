@@ -84,6 +84,9 @@ func New(o Options) *Pipeline {
 	if o.DrainTimeout <= 0 {
 		o.DrainTimeout = DefaultDrainTimeout
 	}
+	if o.Source.Servers == nil {
+		o.Source.Servers = canal.NewServers(o.Source.Connect)
+	}
 	return &Pipeline{opts: o, counters: newCounters(), started: time.Now()}
 }
 
@@ -106,10 +109,12 @@ func (p *Pipeline) Run(ctx context.Context) error {
 		return ended(ctx, err)
 	}
 	defer func() { _ = source.Close() }()
-	tracker.SetServer(source.Server())
+	if server := source.Server(); server.UUID == record.Server.UUID && server.ServerID == record.Server.ServerID {
+		tracker.SetServer(server) // it may have been upgraded
+	}
 	tracker.SetSchemaVersion(source.SchemaVersion())
 	decoder := canal.NewDecoder(canal.DecoderOptions{Captured: p.opts.Mapper.Captured, Schemas: p.opts.Schemas, InvalidText: p.opts.InvalidText})
-	r := &running{source: source, decoder: decoder, tracker: tracker, saver: saver, lag: newLag(p.opts.Source.Connect, tracker, p.opts.Logger)}
+	r := &running{source: source, decoder: decoder, tracker: tracker, saver: saver, lag: newLag(p.opts.Source.Servers, tracker, p.opts.Logger)}
 	p.running.Store(r)
 	return p.run(ctx, r)
 }
@@ -168,7 +173,10 @@ func (p *Pipeline) load(ctx context.Context) (*checkpoint.Record, error) {
 	if !errors.Is(err, checkpoint.ErrNotFound) {
 		return nil, err
 	}
-	from, err := canal.Locate(ctx, p.opts.Source.Connect, p.opts.Start)
+	if _, err := p.opts.Source.Servers.Choose(ctx, canal.Resume{}); err != nil {
+		return nil, fmt.Errorf("find the place to start from: %w", err)
+	}
+	from, err := canal.Locate(ctx, p.opts.Source.Servers.Present(), p.opts.Start)
 	if err != nil {
 		return nil, fmt.Errorf("find the place to start from: %w", err)
 	}
@@ -183,12 +191,7 @@ func (p *Pipeline) open(ctx context.Context, record *checkpoint.Record) (*canal.
 	o.Captured = p.opts.Mapper.Captured
 	o.Logger = p.opts.Logger
 	o.History = p.opts.History
-	o.From = canal.Resume{
-		Position: record.Position, Held: record.Held, Published: record.Published, Server: record.Server, SchemaVersion: record.SchemaVersion,
-	}
-	if in := record.Partial; in != nil {
-		o.From.Inside = &canal.Inside{GTID: in.GTID, File: in.File, Start: in.Start, Place: in.Place}
-	}
+	o.From = record.Resume()
 	return canal.OpenSource(ctx, o)
 }
 
