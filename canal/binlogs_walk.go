@@ -19,6 +19,7 @@ var errScanned = errors.New("scanned")
 type binlogWalk struct {
 	stop   func(at place, begins begin) bool
 	cutter *cutter
+	keepXA bool       // the rows of prepared XA transactions are kept
 	last   BinlogFile // no further than to its end
 	purged *GTIDSet
 
@@ -31,6 +32,12 @@ type binlogWalk struct {
 
 // walk reads from the beginning of files[i] to the first transaction at which stop says so, or to the end of the last file.
 func (b *Binlogs) walk(ctx context.Context, files []BinlogFile, i int, stop func(at place, begins begin) bool) (*Spot, error) {
+	w := b.newWalk(files, i, stop)
+	defer w.cutter.xa.close()
+	return b.run(ctx, w, files[i:])
+}
+
+func (b *Binlogs) newWalk(files []BinlogFile, i int, stop func(at place, begins begin) bool) *binlogWalk {
 	w := &binlogWalk{stop: stop, last: files[len(files)-1], purged: b.purged}
 	start := place{file: files[i].Name, offset: 4}
 	w.resume = start
@@ -40,7 +47,12 @@ func (b *Binlogs) walk(ctx context.Context, files []BinlogFile, i int, stop func
 		pieceSize: func() int { return DefaultMaxInFlight }, emit: w.emit, logger: slog.New(slog.DiscardHandler),
 		place: start, told: start, xa: &xaHold{holes: holes, limit: heldInMemory},
 	}
-	defer w.cutter.xa.close()
+	return w
+}
+
+// run does a walk from the beginning of the first of files on.
+func (b *Binlogs) run(ctx context.Context, w *binlogWalk, files []BinlogFile) (*Spot, error) {
+	start := w.resume
 	if b.server.Flavor == MariaDB {
 		set, err := b.domainsAt(ctx, start.file, start.offset)
 		if err != nil {
@@ -52,7 +64,7 @@ func (b *Binlogs) walk(ctx context.Context, files []BinlogFile, i int, stop func
 	}
 	b.searched.Files++
 	b.searched.Total = 0
-	for _, f := range files[i:] {
+	for _, f := range files {
 		b.searched.Total += f.Size
 	}
 	if err := b.dump(ctx, start.file, w.event); err != nil {
@@ -101,7 +113,7 @@ func (w *binlogWalk) event(e rawEvent) error {
 		c.place.advance(e)
 		var inner error
 		err := eachPayloadEvent(e, func(event rawEvent) error {
-			if carriesRows(event.kind()) {
+			if w.passesOver(event.kind()) {
 				return nil
 			}
 			inner = c.logical(event)
@@ -112,12 +124,17 @@ func (w *binlogWalk) event(e rawEvent) error {
 		}
 		return w.unlessAtEnd(inner)
 	default:
-		if carriesRows(kind) {
+		if w.passesOver(kind) {
 			c.place.advance(e)
 			return nil
 		}
 	}
 	return w.unlessAtEnd(c.event(e))
+}
+
+func (w *binlogWalk) passesOver(kind replication.EventType) bool {
+	o := w.cutter.open
+	return carriesRows(kind) && (!w.keepXA || o == nil || !o.xa)
 }
 
 func carriesRows(kind replication.EventType) bool {

@@ -10,7 +10,7 @@ import (
 )
 
 // cutter cuts the stream of raw events into transactions. It looks at headers, GTIDs and the text of statements;
-// rows it leaves to the decoders. It does no I/O and is used by the reading goroutine alone.
+// rows it leaves to the decoders. The reading goroutine alone uses it.
 type cutter struct {
 	flavor   Flavor
 	server   [16]byte  // its UUID
@@ -21,6 +21,9 @@ type cutter struct {
 	// emit hands a transaction or piece on. It may block.
 	emit   func(*Transaction) error
 	logger *slog.Logger
+	// lookBack gives the XA transaction that was prepared last with an xid before a place where reading had not begun yet; nil where
+	// the server does not have it any more. Nil where nobody needs its rows.
+	lookBack func(xid string, before place) (*heldXA, error)
 	// schemas follows the statements that change tables; nil where nobody needs their schemas.
 	schemas *schemaTracker
 

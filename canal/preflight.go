@@ -173,6 +173,7 @@ func (i *Inspector) Checks(ctx context.Context, o PreflightOptions) []Check {
 		i.checkRetention(),
 		i.checkServerID(ctx, o.ServerID))
 	checks = append(checks, i.checkReplica(ctx)...)
+	checks = append(checks, i.checkXA(ctx)...)
 	if o.Checkpoint != nil {
 		checks = append(checks, i.checkSettledPlace(ctx, o)...)
 	}

@@ -18,7 +18,7 @@ const (
 
 	segmentSize  = 256 << 10 // small transactions are handed on together up to this size
 	segmentCount = 1024      // and number
-	heldInMemory = 1 << 20   // bytes of one prepared XA transaction, before it goes to a file
+	heldInMemory = 1 << 20   // bytes of one transaction that waits, before it goes to a file
 
 	// maxRefusals in a row are taken for passing ones.
 	maxRefusals = 5
@@ -48,9 +48,12 @@ type SourceOptions struct {
 	Until *Position
 	// History keeps the schemas of the time; nil keeps them while the source is open.
 	History SchemaHistory
-	// SpillDir is where the rows of large prepared XA transactions wait; empty for the system's temporary folder.
+	// SpillDir is where rows wait that may not count in the end, of large prepared XA transactions and of MariaDB's large transactions;
+	// empty for the system's temporary folder.
 	SpillDir string
-	Logger   *slog.Logger
+	// XAPatience is how long an XA transaction may stay prepared before it is warned of; 0 for DefaultXAPatience.
+	XAPatience time.Duration
+	Logger     *slog.Logger
 }
 
 // Resume says from where to read, as a checkpoint or Locate tells.
@@ -76,6 +79,7 @@ type Source struct {
 	cutter        *cutter
 	budget        *budget
 	ended         bool // Until is reached
+	xaWatch       xaWatch
 	ctx           context.Context
 	cancel        context.CancelFunc
 	done          chan struct{}
@@ -104,6 +108,9 @@ func OpenSource(ctx context.Context, o SourceOptions) (*Source, error) {
 	if o.Servers == nil {
 		o.Servers = NewServers(o.Connect)
 	}
+	if o.XAPatience == 0 {
+		o.XAPatience = DefaultXAPatience
+	}
 	chosen := o.ServerID == 0
 	var server Identity
 	err := o.insist(ctx, func() error {
@@ -125,7 +132,7 @@ func OpenSource(ctx context.Context, o SourceOptions) (*Source, error) {
 		ready: make(chan struct{}, 1), taken: make(chan struct{}, 1),
 		status: Status{Server: server, Read: Position{File: o.From.Position.File, Offset: o.From.Position.Offset}},
 	}
-	s.cutter = s.newCutter(server)
+	s.cutter, s.xaWatch.patience = s.newCutter(server), o.XAPatience
 	err = o.insist(ctx, func() (err error) {
 		s.cutter.schemas, err = openSchemas(ctx, run, schemaOptions{
 			connect: o.Servers.Present(), captured: o.Captured, history: o.History, from: o.From, server: server, logger: o.Logger,
@@ -170,6 +177,7 @@ func (s *Source) newCutter(server Identity) *cutter {
 		told:      place{file: from.Position.File, offset: from.Position.Offset},
 		started:   make(map[string]chan ordinals),
 		published: from.Published,
+		lookBack:  s.lookBack,
 		xa: &xaHold{
 			holes: server.Flavor == MySQL && from.Position.GTIDs != nil, dir: s.opts.SpillDir, limit: heldInMemory,
 			missing: append([]Prepared(nil), from.Held...),
@@ -418,6 +426,9 @@ func (s *Source) handle(e rawEvent) error {
 	}
 	if s.ended {
 		return errScanned
+	}
+	if len(s.cutter.xa.held) > 0 {
+		s.xaWatch.look(time.Now(), s)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

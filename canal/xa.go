@@ -3,6 +3,7 @@ package canal
 import (
 	"errors"
 	"fmt"
+	"time"
 )
 
 // xaHold keeps the rows of XA transactions between their PREPARE and their COMMIT, and says what may count as
@@ -25,6 +26,8 @@ type heldXA struct {
 	Prepared
 	heldRows
 	schemas *schemaSnapshot // in force at its PREPARE
+	// preparedAt is when, by the server's clock, and warned when somebody was told that nobody ends it.
+	preparedAt, warned time.Time
 	// after are the last GTIDs by domain from this PREPARE up to the next held one: withheld until this
 	// transaction is resolved.
 	after map[uint32]GTID
@@ -163,6 +166,7 @@ func (c *cutter) xaPrepare(e rawEvent) error {
 		c.xa.current.schemas = c.schemas.snapshot()
 	}
 	o.held = nil // the rows wait for their XA COMMIT
+	c.xa.current.preparedAt = o.begin.committedAt
 	c.xa.prepared(Prepared{XID: p.xid, GTID: o.piece.GTID, File: o.piece.File, Offset: o.piece.Start})
 	return c.finish()
 }
@@ -177,12 +181,23 @@ func (c *cutter) xaResolve(xid string, commits bool) error {
 		return c.release(h)
 	case h != nil:
 		h.close()
-	case commits && !o.replay:
-		return &SourceError{
-			Err: fmt.Errorf("transaction %s at %s is the XA COMMIT of %s, whose rows were prepared before the place where reading began",
-				identity(o.piece.GTID, o.piece.File, o.piece.Start), c.place, xid),
-			Remedy: "begin before its XA PREPARE: source.start: earliest, or gtid:SET without it, and another checkpoint.path",
+	case commits && !o.replay && c.lookBack != nil:
+		id := identity(o.piece.GTID, o.piece.File, o.piece.Start)
+		h, err := c.lookBack(xid, place{o.piece.File, o.piece.Start})
+		if err != nil {
+			return fmt.Errorf("look for the XA PREPARE of %s, which transaction %s commits: %w", xid, id, err)
 		}
+		if h == nil {
+			return &SourceError{
+				Err: fmt.Errorf("transaction %s at %s is the XA COMMIT of %s, and its XA PREPARE, with the rows, is in none of the binlogs that the server still has",
+					id, c.place, xid),
+				Remedy: "bring the consumers of the tables that it changed up to date by hand, and go on behind it with a new checkpoint (source.start: " + c.startBehind() + " and another checkpoint.path)",
+			}
+		}
+		if c.schemas != nil { // an XA transaction locks its tables until it ends
+			h.schemas = c.schemas.snapshot()
+		}
+		return c.release(h)
 	}
 	return c.finish()
 }
