@@ -232,9 +232,12 @@ func (a *app) openForMove(cfg *config, flags *moveFlags, moves bool) (checkpoint
 func (a *app) apply(ctx context.Context, cfg *config, flags *moveFlags, p *travel.Plan, store checkpoint.Store) (*checkpoint.Entry, error) {
 	by := person()
 	if flags.live {
+		if len(p.Schemas) > 0 { // the daemon's history does not have them: it begins anew
+			p.After.SchemaVersion = 0
+		}
 		return askDaemonToMove(ctx, cfg, p, checkpoint.Move{Action: p.Action, Reason: flags.reason, By: by})
 	}
-	entry, err := store.Move(ctx, &p.After, checkpoint.Move{Action: p.Action, Reason: flags.reason, By: by})
+	entry, err := p.Carry(ctx, store, checkpoint.Move{Action: p.Action, Reason: flags.reason, By: by})
 	return &entry, err
 }
 

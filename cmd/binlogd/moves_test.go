@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/binlogd/binlogd/checkpoint"
 	"github.com/binlogd/binlogd/internal/testenv"
+	"github.com/binlogd/binlogd/internal/travel"
 )
 
 // published is one line of the file sink.
@@ -226,5 +229,110 @@ func TestRewind(t *testing.T) {
 			p.command(t, append(args, "--yes")...)
 			p.goOn(t, from)
 		}
+		p.movesLive(t)
+		p.movesForward(t)
+		p.refusesWhatCannotBe(t)
 	})
+}
+
+// movesLive: a checkpoint that a daemon holds is moved by that daemon only, which goes on from there.
+func (p *past) movesLive(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	address := listener.Addr().String()
+	require.NoError(t, listener.Close())
+	p.more = "admin: {listen: " + address + ", token: a-secret}\n"
+	p.write(t)
+	d := startDaemon(t, p.dir, "run")
+	d.await(t, "reading the binlog")
+	rewind := []string{"checkpoint", "rewind", "--to-event", p.events[p.from].ID}
+	code, _, stderr := binlogd(t, p.dir, append(rewind, "--yes")...)
+	require.Equal(t, exitLocked, code, stderr)
+	require.Contains(t, stderr, "--live")
+	require.Contains(t, p.command(t, rewind...), "nothing was changed", "a preview is possible meanwhile")
+
+	for token, status := range map[string]int{"": http.StatusUnauthorized, "Bearer wrong": http.StatusUnauthorized} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+address+"/checkpoint/move", strings.NewReader("{}"))
+		require.NoError(t, err)
+		request.Header.Set("Authorization", token)
+		response, err := http.DefaultClient.Do(request)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		require.Equal(t, status, response.StatusCode)
+	}
+
+	before := len(p.lines(t))
+	require.True(t, p.report(t, append(rewind, "--live", "--yes")...).Applied)
+	p.server.Exec(t, fmt.Sprintf("INSERT INTO `%s`.orders VALUES ('live', 300, 1)", p.database))
+	eventually(t, func() bool { return len(p.lines(t)) == before+len(p.events)-p.from+1 }, "the events to come again")
+	require.Equal(t, exitOK, d.stop(t, syscall.SIGTERM), d.stderr.String())
+	again := p.lines(t)[before:]
+	for i, want := range p.events[p.from:] {
+		require.Equal(t, want.line, again[i].line)
+	}
+	p.events = append(p.events, again[len(again)-1])
+	require.NotContains(t, d.stderr.String(), "a-secret")
+}
+
+// movesForward: what set --skip leaves out is not published, unless it is taken back.
+func (p *past) movesForward(t *testing.T) {
+	insert := "INSERT INTO `" + p.database + "`.orders VALUES ('lost', %d, 1)"
+	p.server.Exec(t, fmt.Sprintf(insert, 400), "ALTER TABLE `"+p.database+"`.orders MODIFY total BIGINT", fmt.Sprintf(insert, 401))
+	file, offset := p.server.BinlogPosition(t)
+	set := []string{"checkpoint", "set", "--to-position", fmt.Sprintf("%s:%d", file, offset), "--yes"}
+	code, stdout, stderr := binlogd(t, p.dir, set...)
+	require.Equal(t, exitConfig, code, stderr)
+	require.Contains(t, stderr, "add --skip")
+	require.Contains(t, stdout, "nothing was changed")
+	made := p.report(t, append(set, "--skip")...)
+	require.True(t, made.Applied)
+	require.EqualValues(t, 2, made.Skipped.Events)
+	require.Contains(t, fmt.Sprint(made.Statements), "MODIFY total", "the schema history goes on across what is left out")
+	p.goOn(t, len(p.events))
+
+	require.True(t, p.report(t, "checkpoint", "undo", "--yes").Applied)
+	before := len(p.lines(t))
+	p.runUntil(t, before+3)
+	var came []string
+	for _, e := range p.lines(t)[before:] {
+		came = append(came, e.Subject)
+	}
+	require.Equal(t, []string{"400", "401", p.events[len(p.events)-1].Subject}, came)
+	p.events = append(p.events[:len(p.events)-1], p.lines(t)[before:]...)
+}
+
+// refusesWhatCannotBe: moves that make no sense, or that the server cannot serve any more.
+func (p *past) refusesWhatCannotBe(t *testing.T) {
+	before := p.checkpoint(t)
+	refused := func(code int, words string, args ...string) {
+		t.Helper()
+		got, stdout, stderr := binlogd(t, p.dir, append([]string{"checkpoint"}, args...)...)
+		require.Equal(t, code, got, stdout+stderr)
+		require.Contains(t, stderr, words, args)
+		require.Equal(t, before, p.checkpoint(t))
+	}
+	refused(exitConfig, "--zone", "rewind", "--to-time", "2026-11-29 10:00", "--yes")
+	refused(exitConfig, "copy the whole id of an event", "rewind", "--to-event", "nonsense", "--yes")
+	refused(exitConfig, "has no entry", "rewind", "--to-entry", "999999", "--yes")
+	refused(exitConfig, "is not the beginning of a transaction", "rewind", "--to-position", increment(p.position), "--yes")
+	p.server.Exec(t, fmt.Sprintf("INSERT INTO `%s`.orders VALUES ('next', 500, 1)", p.database))
+	file, offset := p.server.BinlogPosition(t)
+	refused(exitConfig, "checkpoint set --skip", "rewind", "--to-position", fmt.Sprintf("%s:%d", file, offset), "--yes")
+	p.runUntil(t, len(p.lines(t))+1)
+	before = p.checkpoint(t)
+
+	p.server.PurgeBinlogs(t)
+	oldest := "the oldest possible point is " + p.server.BinlogFiles(t)[0]
+	refused(exitSource, oldest, "rewind", "--to-event", p.events[0].ID, "--yes")
+	refused(exitSource, oldest, "rewind", "--to-time", "2001-01-01T00:00:00Z", "--yes")
+	refused(exitSource, oldest, "rewind", "--to-position", p.position, "--yes")
+	if p.gtidsOn {
+		refused(exitSource, oldest, "rewind", "--to-gtid", p.gtids, "--yes")
+	}
+}
+
+// increment is a place in the middle of the transaction that begins at one.
+func increment(position string) string {
+	file, offset, _ := travel.ParsePosition(position)
+	return fmt.Sprintf("%s:%d", file, offset+1)
 }

@@ -20,6 +20,8 @@ type Plan struct {
 	Again, Skipped *Contents
 	// Statements change tables between the two places.
 	Statements []Statement
+	// Schemas are to be added to the schema history before a move forward: the statements that it passes over made them.
+	Schemas []canal.SchemaEntry
 	// Oldest is the oldest place that the server's binlogs reach back to.
 	Oldest *canal.Spot
 	// Problem is why a run could not go on from the new place; such a plan must not be carried out.
@@ -42,6 +44,16 @@ func (p *Plan) Moves() bool { return p.Again != nil || p.Skipped != nil }
 
 // ErrSkips says that a move would leave transactions out that nobody published.
 var ErrSkips = errors.New("the place lies behind transactions that were not published yet")
+
+// Carry moves the checkpoint as planned.
+func (p *Plan) Carry(ctx context.Context, store checkpoint.Store, m checkpoint.Move) (checkpoint.Entry, error) {
+	if len(p.Schemas) > 0 {
+		if err := store.Schemas().Append(ctx, p.Schemas); err != nil {
+			return checkpoint.Entry{}, err
+		}
+	}
+	return store.Move(ctx, &p.After, m)
+}
 
 // Planner thinks moves of one checkpoint through.
 type Planner struct {
@@ -119,18 +131,21 @@ func (p *Planner) weigh(ctx context.Context, plan *Plan, f *finder, to *point) e
 	if again {
 		plan.After.SchemaVersion = f.before.SchemaVersion
 		history := f.schemas.copy()
-		plan.Again, plan.Problem = p.count(ctx, "counting what will be published again", plan.After, here, files, history)
+		plan.Again, _, plan.Problem = p.count(ctx, "counting what will be published again", plan.After, here, files, history)
 		plan.Statements = history.between(plan.After.Position, here)
 	}
 	if skips {
 		_, end := to.ends()
 		history := f.schemas.copy()
-		contents, err := p.count(ctx, "counting what will be left out", *f.before, end, files, history)
-		if plan.Skipped = contents; err != nil {
-			plan.Notes = append(plan.Notes, "what is left out cannot all be counted: "+err.Error())
-		}
+		contents, behind, err := p.count(ctx, "counting what will be left out", *f.before, end, files, history)
+		plan.Skipped = contents
 		plan.Statements = append(plan.Statements, history.between(f.before.Position, end)...)
-		plan.After.SchemaVersion = f.versionAhead(to.schemaVersion)
+		if err == nil {
+			plan.After.SchemaVersion, plan.Schemas = behind.SchemaVersion, history.added()
+		} else {
+			plan.Notes = append(plan.Notes, "what is left out cannot all be counted: "+err.Error())
+			plan.After.SchemaVersion = f.versionAhead(to.schemaVersion)
+		}
 	}
 	return ctx.Err()
 }
@@ -178,8 +193,8 @@ func partialName(p *checkpoint.Partial) string {
 	return fmt.Sprintf("%s:%d", p.File, p.Start)
 }
 
-// count reads a stretch and counts what it gives. With an error the contents are those up to it.
-func (p *Planner) count(ctx context.Context, what string, from checkpoint.Record, until canal.Position, files []canal.BinlogFile, history *scratchHistory) (*Contents, error) {
+// count reads a stretch and counts what it gives, and gives the record behind it. With an error both are those up to it.
+func (p *Planner) count(ctx context.Context, what string, from checkpoint.Record, until canal.Position, files []canal.BinlogFile, history *scratchHistory) (*Contents, *checkpoint.Record, error) {
 	counter := newCounter()
 	from.Counters, from.Partial = checkpoint.Counters{}, nil
 	record, err := p.Setup.read(ctx, stretch{what: what, from: from, until: until, size: distance(files, from.Position, until), history: history, sink: counter})
@@ -187,7 +202,7 @@ func (p *Planner) count(ctx context.Context, what string, from checkpoint.Record
 	if record != nil {
 		contents.Transactions = record.Counters.Transactions
 	}
-	return &contents, err
+	return &contents, record, err
 }
 
 // distance is how many bytes of binlog lie between two places, as far as the files are this server's.
@@ -208,8 +223,8 @@ func distance(files []canal.BinlogFile, from, until canal.Position) uint64 {
 	return total
 }
 
-// versionAhead is the schema version for a place ahead of what was read. Where the statements in between were read once, as before a
-// rewind that is undone, the history has them, and goes on; otherwise it begins anew.
+// versionAhead is the schema version for a place ahead of what can be read. Where the statements in between were read once, as before
+// a rewind that is undone, the history has them, and goes on; otherwise it begins anew.
 func (f *finder) versionAhead(version uint64) uint64 {
 	f.schemas.mu.Lock()
 	defer f.schemas.mu.Unlock()

@@ -202,3 +202,10 @@ func (h *scratchHistory) copy() *scratchHistory {
 	defer h.mu.Unlock()
 	return newScratchHistory(h.entries[:h.known])
 }
+
+// added are the entries that were not there at first.
+func (h *scratchHistory) added() []canal.SchemaEntry {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.entries[h.known:])
+}
