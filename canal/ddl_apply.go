@@ -54,9 +54,13 @@ func (d *draft) table(n tableName) (t draftTable, known bool) {
 }
 
 func (d *draft) put(n tableName, t draftTable) {
-	if !d.concerns(n) {
-		return
+	if d.concerns(n) {
+		d.keep(n, t)
 	}
+}
+
+// keep is put for a table that may not have been tracked so far.
+func (d *draft) keep(n tableName, t draftTable) {
 	key := d.base.key(n)
 	if _, again := d.changed[key]; !again {
 		d.order = append(d.order, n)
@@ -102,7 +106,11 @@ func (d *draft) rename(from, to tableName) {
 		}
 	}
 	d.put(from, draftTable{})
-	d.put(to, t)
+	if known { // wherever it goes: it may come back
+		d.keep(to, t)
+	} else {
+		d.put(to, t)
+	}
 }
 
 func (d *draft) charsetOf(database string) string {

@@ -64,9 +64,9 @@ func (t *schemaTracker) snapshot() *schemaSnapshot {
 	return t.now
 }
 
-// follows reports whether a table is tracked.
+// follows reports whether a table is tracked: also one that was renamed into a database that is not.
 func (t *schemaTracker) follows(n tableName) bool {
-	return t.databases[t.now.key(n).database] || t.captured(n.database, n.name)
+	return t.databases[t.now.key(n).database] || t.concerns(n)
 }
 
 // concerns reports whether a table that a statement names is tracked, and may be there.

@@ -22,12 +22,23 @@ const patience = 2 * time.Minute
 // awaitCaughtUp waits until the checkpoint covers all that the server has in its binlog now.
 func awaitCaughtUp(t *testing.T, server *testenv.Server, path string) {
 	t.Helper()
+	awaitCaughtUpOf(t, server, path, nil)
+}
+
+// awaitCaughtUpOf is awaitCaughtUp that gives up when the reader ends.
+func awaitCaughtUpOf(t *testing.T, server *testenv.Server, path string, ended <-chan struct{}) {
+	t.Helper()
 	gtids := server.GTIDExecuted(t)
 	file, offset := server.BinlogPosition(t)
 	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		record, err := checkpoint.ReadFile(path)
 		if err == nil && covers(t, record.Position, gtids, file, offset) {
 			return
+		}
+		select {
+		case <-ended:
+			require.FailNow(t, "the pipeline ended before it caught up")
+		default:
 		}
 		require.Lessf(t, time.Now(), deadline, "the checkpoint does not reach %s, %s:%d: %+v (%v)", gtids, file, offset, record, err)
 	}

@@ -63,7 +63,14 @@ func (l *live) fails(t *testing.T) error {
 // caughtUp waits until the checkpoint covers all that the server has.
 func (l *live) caughtUp(t *testing.T, server *testenv.Server) {
 	t.Helper()
-	awaitCaughtUp(t, server, l.settings.Checkpoint)
+	defer func() {
+		if t.Failed() {
+			l.cancel()
+			<-l.ended
+			t.Logf("the pipeline ended: %v", l.err)
+		}
+	}()
+	awaitCaughtUpOf(t, server, l.settings.Checkpoint, l.ended)
 }
 
 // once runs a pipeline until it has caught up with the server, to which it is connected then, and ends it in order.
