@@ -200,7 +200,7 @@ func (c goldenCase) events(t *testing.T) []Event {
 	if len(rules) == 0 {
 		rules = []TableRule{{Table: "*.*"}}
 	}
-	return mapRows(t, Options{Name: "shop", Tables: rules}, c.transaction, numbered(c.rows...))
+	return mapRows(t, Options{Name: "shop", Tables: rules, MaskKey: "0123456789abcdef"}, c.transaction, numbered(c.rows...))
 }
 
 // mapRows maps the rows of one transaction with a new Mapper.

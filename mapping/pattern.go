@@ -60,11 +60,11 @@ func (p pattern) matches(database, table string) bool {
 func (p pattern) exact() bool { return p.database.exact() && p.table.exact() }
 
 // shard is what tells a table apart from the others of the pattern: the part of its name, and of its database's, that
-// the pattern leaves open. It is empty for a pattern that names one table.
+// the pattern leaves open, joined by a dot. It is empty for a pattern that names one table.
 func (p pattern) shard(database, table string) string {
 	d, t := p.database.open(database), p.table.open(table)
 	if d != "" && t != "" {
-		return d + "/" + t
+		return d + "." + t
 	}
 	return d + t
 }

@@ -78,7 +78,13 @@ func (e *Expression) Program(scope *Scope) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Program{value: n.asValue(), typ: n.typ}, nil
+	p := &Program{value: n.asValue(), typ: n.typ}
+	if v := n.of(); n.constant && v.Kind == canal.KindDecimal {
+		// A number that is written is shown as one; a DECIMAL is shown as a text.
+		v.Kind = canal.KindJSON
+		p.value = func(*Row) (canal.Value, error) { return v, nil }
+	}
+	return p, nil
 }
 
 // node is a compiled part of an expression. Conditions have truth, all others value.
@@ -133,7 +139,7 @@ func (c *compiler) compile(n ast.Node) (*node, error) {
 	case *ast.IntegerNode:
 		return constant(canal.NewInt(int64(n.Value))), nil
 	case *ast.FloatNode:
-		return constant(canal.NewBytes(canal.KindDecimal, c.decimalText(n))), nil
+		return c.number(n, ""), nil
 	case *ast.StringNode:
 		return constant(canal.NewText(n.Value)), nil
 	case *ast.IdentifierNode:
@@ -195,19 +201,26 @@ func asCondition(n ast.Node, compiled *node) (*node, error) {
 	return nil, fault(n, "it is %s, where a condition is needed: compare it, as in %s == …", compiled.typ.describe(), n)
 }
 
-// decimalText is a number as it was written: a float64 would lose digits.
-func (c *compiler) decimalText(n *ast.FloatNode) []byte {
-	at := n.Location()
-	if at.From >= 0 && at.To <= len(c.text) && at.From < at.To {
-		text := strings.ReplaceAll(string(c.text[at.From:at.To]), "_", "")
-		if strings.HasPrefix(text, ".") {
-			text = "0" + text
+// number is a number as it was written behind a sign: a float64 would lose digits.
+func (c *compiler) number(n *ast.FloatNode, sign string) *node {
+	text := strconv.FormatFloat(n.Value, 'f', -1, 64)
+	if at := n.Location(); at.From >= 0 && at.To <= len(c.text) && at.From < at.To {
+		written := strings.ReplaceAll(string(c.text[at.From:at.To]), "_", "")
+		if strings.HasPrefix(written, ".") {
+			written = "0" + written
 		}
-		if isDecimalText(text) {
-			return []byte(text)
+		if isDecimalText(written) {
+			text = written
 		}
 	}
-	return strconv.AppendFloat(nil, n.Value, 'f', -1, 64)
+	const longest = 18 // digits that surely fit an int64
+	if whole, ok := strings.CutSuffix(text, wholeFraction); ok && len(whole) > longest {
+		if number, err := strconv.ParseUint(whole, 10, 64); err == nil && sign == "" {
+			return constant(canal.NewUint(number))
+		}
+		text = whole
+	}
+	return constant(canal.NewBytes(canal.KindDecimal, []byte(sign+text)))
 }
 
 // isDecimalText reports whether text is digits with perhaps a minus before and a point among them.

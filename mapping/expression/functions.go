@@ -48,7 +48,7 @@ func functionNamed(name string) (function, bool) {
 	case "string":
 		return function{"string(value)", 1, 1, (*compiler).concat}, true
 	case "number":
-		return function{"number(text)", 1, 1, (*compiler).number}, true
+		return function{"number(text)", 1, 1, (*compiler).toNumber}, true
 	case "json":
 		return function{"json(text)", 1, 1, (*compiler).json}, true
 	case "date":
@@ -279,8 +279,8 @@ func (c *compiler) concat(_ ast.Node, arguments []ast.Node) (*node, error) {
 	return concat(parts...), nil
 }
 
-// number reads a text of digits, as "12.50".
-func (c *compiler) number(n ast.Node, arguments []ast.Node) (*node, error) {
+// toNumber reads a text of digits, as "12.50".
+func (c *compiler) toNumber(n ast.Node, arguments []ast.Node) (*node, error) {
 	value, err := c.compile(arguments[0])
 	if err != nil {
 		return nil, err

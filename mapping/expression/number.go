@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"math/big"
+	"slices"
 	"strconv"
 
 	"github.com/binlogd/binlogd/canal"
@@ -125,6 +126,14 @@ func (r *Row) arithmetic(op byte, a, b canal.Value) (canal.Value, error) {
 			return v, nil
 		}
 	}
+	if v, ok := r.smallArithmetic(op, a, b); ok {
+		return v, nil
+	}
+	return r.bigArithmetic(op, a, b)
+}
+
+// bigArithmetic is for numbers of any size.
+func (r *Row) bigArithmetic(op byte, a, b canal.Value) (canal.Value, error) {
 	x, err := readDecimal(appendDecimal(nil, a))
 	if err != nil {
 		return null, err
@@ -191,6 +200,71 @@ func intArithmetic(op byte, a, b int64) (v canal.Value, ok bool) {
 	}
 	return null, false
 }
+
+// smallArithmetic adds, subtracts and multiplies decimals of up to nine digits without allocating.
+func (r *Row) smallArithmetic(op byte, a, b canal.Value) (v canal.Value, ok bool) {
+	var buffer [24]byte
+	x, scaleX, okX := smallDecimal(appendDecimal(buffer[:0], a))
+	y, scaleY, okY := smallDecimal(appendDecimal(buffer[:0], b))
+	if !okX || !okY || op == '/' || op == '%' {
+		return null, false
+	}
+	scale := max(scaleX, scaleY)
+	switch op {
+	case '*':
+		x, scale = x*y, scaleX+scaleY
+	default:
+		for ; scaleX < scale; scaleX++ {
+			x *= 10
+		}
+		for ; scaleY < scale; scaleY++ {
+			y *= 10
+		}
+		if op == '-' {
+			y = -y
+		}
+		x += y
+	}
+	if scale == 0 {
+		return canal.NewInt(x), true
+	}
+	start := len(r.scratch)
+	if x < 0 {
+		r.scratch = append(r.scratch, '-')
+		x = -x
+	}
+	digits := strconv.AppendInt(buffer[:0], x, 10)
+	for i := len(digits); i <= scale; i++ { // one digit at least stands before the point
+		r.scratch = append(r.scratch, '0')
+	}
+	r.scratch = append(r.scratch, digits...)
+	r.scratch = slices.Insert(r.scratch, len(r.scratch)-scale, '.')
+	return r.keep(canal.KindDecimal, start), true
+}
+
+// smallDecimal reads a decimal of up to nine digits: unscaled / 10^scale.
+func smallDecimal(text []byte) (unscaled int64, scale int, ok bool) {
+	digits := 0
+	negative := false
+	for i, c := range text {
+		switch {
+		case c == '-' && i == 0:
+			negative = true
+		case c == '.':
+			scale = len(text) - i - 1
+		default:
+			unscaled = unscaled*10 + int64(c-'0')
+			digits++
+		}
+	}
+	if negative {
+		unscaled = -unscaled
+	}
+	return unscaled, scale, digits <= digitsPerSmall
+}
+
+// digitsPerSmall is how many digits two factors may have, or two terms of different scale, so that nothing overflows.
+const digitsPerSmall = 9
 
 func floatArithmetic(op byte, a, b float64) (canal.Value, error) {
 	if (op == '/' || op == '%') && b == 0 {

@@ -23,7 +23,7 @@ func (c *compiler) unary(n *ast.UnaryNode) (*node, error) {
 		case *ast.IntegerNode:
 			return constant(canal.NewInt(-int64(n.Value))), nil
 		case *ast.FloatNode:
-			return constant(canal.NewBytes(canal.KindDecimal, append([]byte("-"), c.decimalText(n)...))), nil
+			return c.number(n, "-"), nil
 		}
 		return c.arithmetic(n, '-', constant(canal.NewInt(0)), n.Node)
 	case "+":

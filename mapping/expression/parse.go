@@ -3,6 +3,7 @@ package expression
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -22,7 +23,7 @@ const (
 // Expression is the text of an expression, parsed. It can be compiled for any number of tables.
 type Expression struct {
 	source string
-	text   []rune // source: the places in the tree count runes
+	text   []rune // what was parsed: the places in the tree count its runes
 	root   ast.Node
 }
 
@@ -58,17 +59,33 @@ func Parse(source string) (*Expression, error) {
 	case !utf8.ValidString(source):
 		return nil, &Error{Problem: "it is not UTF-8"}
 	}
-	config := &conf.Config{MaxNodes: maxNodes}
-	tree, err := new(parser.Parser).Parse(source, config)
+	text := widen(source)
+	tree, err := new(parser.Parser).Parse(text, &conf.Config{MaxNodes: maxNodes})
 	if err != nil {
 		return nil, syntaxError(err)
 	}
-	e := &Expression{source: source, text: []rune(source), root: tree.Node}
+	e := &Expression{source: source, text: []rune(text), root: tree.Node}
 	if err := checkTree(e.root, 0); err != nil {
 		return nil, err
 	}
 	return e, nil
 }
+
+// longNumber is a whole number that may not fit an int64, which is all that the parser has, or a text in quotes, whose digits are none.
+var longNumber = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|` + "`[^`]*`" + `|[\w.]*\d{19,}[\w.]*`)
+
+// widen writes such numbers with a fraction, which the compiler takes off again: 18446744073709551615 is an unsigned BIGINT.
+func widen(source string) string {
+	return longNumber.ReplaceAllStringFunc(source, func(token string) string {
+		if strings.Trim(token, "0123456789") != "" {
+			return token
+		}
+		return token + wholeFraction
+	})
+}
+
+// wholeFraction stands behind whole numbers that are too large for the parser.
+const wholeFraction = ".0"
 
 // String is the expression as it was written.
 func (e *Expression) String() string { return e.source }
@@ -116,9 +133,6 @@ func checkTree(n ast.Node, depth int) error {
 	case *ast.ChainNode:
 		parts = []ast.Node{n.Node}
 	case *ast.MemberNode:
-		if n.Method {
-			return refuse("values have no methods: write function(value)")
-		}
 		parts = []ast.Node{n.Node, n.Property}
 	case *ast.CallNode:
 		if _, ok := n.Callee.(*ast.IdentifierNode); !ok {
