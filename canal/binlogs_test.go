@@ -101,3 +101,43 @@ func TestBinlogsFindEachTransaction(t *testing.T) {
 		}
 	})
 }
+
+// TestBinlogsReadLittle: among a hundred files a time, a set, a GTID and a place are found by reading less than three of them.
+func TestBinlogsReadLittle(t *testing.T) {
+	t.Parallel()
+	for name, start := range map[string]func(testing.TB, testenv.Options) *testenv.Server{"mysql": testenv.StartMySQL, "mariadb": testenv.StartMariaDB} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const files, size = 100, 256 << 10
+			s := start(t, testenv.Options{})
+			db := s.Database(t)
+			write := func(files int) {
+				statements := []string{"CREATE TABLE IF NOT EXISTS " + db + ".a (id INT PRIMARY KEY, filler LONGBLOB)"}
+				for range files {
+					statements = append(statements, fmt.Sprintf("REPLACE INTO %s.a VALUES (1, REPEAT('x', %d))", db, size/2), "DELETE FROM "+db+".a", "FLUSH BINARY LOGS")
+				}
+				s.Exec(t, statements...)
+			}
+			write(files / 2)
+			middle := time.Now()
+			write(files / 2)
+			target, err := openBinlogs(t, s).Since(t.Context(), middle)
+			require.NoError(t, err)
+			for how, find := range map[string]func(b *Binlogs) (*Spot, error){
+				"by time":     func(b *Binlogs) (*Spot, error) { return b.Since(t.Context(), middle) },
+				"by set":      func(b *Binlogs) (*Spot, error) { return b.After(t.Context(), target.Read) },
+				"by GTID":     func(b *Binlogs) (*Spot, error) { return b.Of(t.Context(), target.Next.GTID) },
+				"by position": func(b *Binlogs) (*Spot, error) { return b.At(t.Context(), target.File, target.Offset) },
+			} {
+				b := openBinlogs(t, s)
+				found, err := find(b)
+				require.NoError(t, err, how)
+				require.Equal(t, target.Next, found.Next, how)
+				cost := b.Searched()
+				t.Logf("%s: %d looks, %d files, %d bytes, %s", how, cost.Looks, cost.Files, cost.Bytes, cost.Took)
+				require.Less(t, cost.Bytes, uint64(3*size), how)
+				require.LessOrEqual(t, cost.Looks, 8, how)
+			}
+		})
+	}
+}
