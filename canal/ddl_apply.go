@@ -33,9 +33,14 @@ type draftTable struct {
 
 func (d *draft) name(t *ast.TableName) tableName {
 	if t.Schema.O != "" {
-		return tableName{t.Schema.O, t.Name.O}
+		return d.base.kept(tableName{t.Schema.O, t.Name.O})
 	}
-	return tableName{d.database, t.Name.O}
+	return d.base.kept(tableName{d.database, t.Name.O})
+}
+
+// databaseName is a database as the server keeps its name.
+func (d *draft) databaseName(written string) string {
+	return d.base.kept(tableName{database: written}).database
 }
 
 // table is a table as it is now; known is false where nothing is known of one.
@@ -61,6 +66,7 @@ func (d *draft) put(n tableName, t draftTable) {
 
 // keep is put for a table that may not have been tracked so far.
 func (d *draft) keep(n tableName, t draftTable) {
+	n = d.base.kept(n)
 	key := d.base.key(n)
 	if _, again := d.changed[key]; !again {
 		d.order = append(d.order, n)
@@ -147,17 +153,18 @@ func (d *draft) apply(statement ast.StmtNode) {
 	case *ast.TruncateTableStmt:
 		d.truncated = append(d.truncated, d.name(s.Table))
 	case *ast.CreateDatabaseStmt:
-		if _, exists := d.base.charsets[s.Name.O]; !exists || !s.IfNotExists {
-			d.setCharset(s.Name.O, s.Options, d.server)
+		name := d.databaseName(s.Name.O)
+		if _, exists := d.base.charsets[name]; !exists || !s.IfNotExists {
+			d.setCharset(name, s.Options, d.server)
 		}
 	case *ast.AlterDatabaseStmt:
-		name := s.Name.O
+		name := d.databaseName(s.Name.O)
 		if name == "" {
 			name = d.database
 		}
 		d.setCharset(name, s.Options, d.charsetOf(name))
 	case *ast.DropDatabaseStmt:
-		d.dropDatabase(s.Name.O)
+		d.dropDatabase(d.databaseName(s.Name.O))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 
 	"github.com/go-mysql-org/go-mysql/client"
 	"github.com/go-mysql-org/go-mysql/mysql"
@@ -32,6 +33,7 @@ func openSchemas(ctx, run context.Context, o schemaOptions) (*schemaTracker, err
 	if t.captured == nil {
 		t.captured = func(string, string) bool { return false }
 	}
+	captured := t.captured
 	if t.history == nil {
 		t.history = forgetful{}
 	}
@@ -53,8 +55,11 @@ func openSchemas(ctx, run context.Context, o schemaOptions) (*schemaTracker, err
 		t.closeConn()
 		return nil, err
 	}
-	t.fold = r.rows[0][0] != "0"
-	t.now = &schemaSnapshot{prove: t, fold: t.fold}
+	t.fold, t.lower = r.rows[0][0] != "0", r.rows[0][0] == "1"
+	if t.lower { // statements write names as they like
+		t.captured = func(database, name string) bool { return captured(strings.ToLower(database), strings.ToLower(name)) }
+	}
+	t.now = &schemaSnapshot{prove: t, fold: t.fold, lower: t.lower}
 	t.restore(entries)
 	if err := t.readMissing(ctx, conn); err != nil {
 		t.closeConn()

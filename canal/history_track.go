@@ -20,6 +20,7 @@ type schemaTracker struct {
 	logger   *slog.Logger
 	parser   ddlParser
 	fold     bool     // the server compares names without regard to case
+	lower    bool     // and keeps them in lower case
 	start    Position // where reading began
 
 	now       *schemaSnapshot
@@ -82,7 +83,7 @@ func (t *schemaTracker) statement(q query, at ddlPlace) (truncated []tableName, 
 	}
 	q = q.inUTF8()
 	if head.kind == ddlTruncate {
-		if n := readDDL(q).target; t.captured(n.database, n.name) {
+		if n := t.now.kept(readDDL(q).target); t.captured(n.database, n.name) {
 			truncated = append(truncated, n)
 		}
 		return truncated, nil
@@ -115,7 +116,7 @@ func (t *schemaTracker) matters(head ddlHead, q query) bool {
 
 func (t *schemaTracker) draft(q query) *draft {
 	return &draft{
-		base: t.snapshot(), flavor: t.parser.flavor, database: string(q.database),
+		base: t.snapshot(), flavor: t.parser.flavor, database: t.now.kept(tableName{database: string(q.database)}).database,
 		server: charsetOfCollation(uint64(q.server)), concerns: t.follows,
 	}
 }
@@ -125,7 +126,7 @@ func (d *draft) misunderstood(head ddlHead, q query, err error) {
 	why := "binlogd does not understand the statement: " + abbreviate(err.Error())
 	if head.kind == ddlDatabase {
 		for name := range d.base.charsets {
-			if strings.Contains(string(q.text), name) {
+			if strings.Contains(d.base.kept(tableName{name: string(q.text)}).name, name) {
 				if d.charsets == nil {
 					d.charsets = make(map[string]string)
 				}
@@ -302,7 +303,7 @@ func (t *schemaTracker) look(s *stagedSchemas, changed []*trackedTable, at ddlPl
 }
 
 // empty is a snapshot of nothing with the server's way of comparing names.
-func (t *schemaTracker) empty() *schemaSnapshot { return &schemaSnapshot{fold: t.fold} }
+func (t *schemaTracker) empty() *schemaSnapshot { return &schemaSnapshot{fold: t.fold, lower: t.lower} }
 
 func (t *schemaTracker) serverNow() Identity {
 	t.mu.Lock()

@@ -69,6 +69,7 @@ const schemaShards = 256
 type schemaSnapshot struct {
 	prove  *schemaTracker
 	fold   bool // the server compares names without regard to case
+	lower  bool // and keeps them in lower case, so that rows name tables in it
 	shards [schemaShards]map[tableName]*trackedTable
 	// charsets are the default character sets of the databases.
 	charsets map[string]string
@@ -82,6 +83,14 @@ func (n tableName) shard() int { return int(maphash.Comparable(shardSeed, n) % s
 func (s *schemaSnapshot) key(n tableName) tableName {
 	if s.fold {
 		return tableName{strings.ToLower(n.database), strings.ToLower(n.name)}
+	}
+	return n
+}
+
+// kept is a name that a statement wrote as the server keeps it.
+func (s *schemaSnapshot) kept(n tableName) tableName {
+	if s.lower {
+		return s.key(n)
 	}
 	return n
 }

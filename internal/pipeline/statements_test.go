@@ -19,7 +19,7 @@ import (
 // them, must be what the events made of them.
 type step struct {
 	name string
-	sql  string // {db} is the database under test, {dir} a folder with the files of stepFiles
+	sql  string // {db} is the database under test, {DB} the same in capitals, {dir} a folder with the files of stepFiles
 	only string // the flavor that has it; both where empty
 	// silent: the rows change with their table, and no events tell of them. The tables are taken as they are then,
 	// and each of their rows is updated, so that events show how rows are read from there on.
@@ -60,7 +60,7 @@ func runSteps(t *testing.T, server *testenv.Server, db string, steps []step) {
 	before := server.GTIDExecuted(t)
 	l := s.run(t, nil)
 	shadow := &shadow{server: server, db: db, tables: make(map[string]multiset), withoutGenerated: leavesOutGenerated(t, server)}
-	fill := strings.NewReplacer("{db}", db, "{dir}", dir)
+	fill := strings.NewReplacer("{db}", db, "{DB}", strings.ToUpper(db), "{dir}", dir)
 	for _, step := range steps {
 		if step.only != "" && step.only != server.Flavor {
 			continue

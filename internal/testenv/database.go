@@ -16,6 +16,9 @@ type Options struct {
 	Args []string
 	// ServerID is its server_id; by default its port, which nobody else has.
 	ServerID uint32
+	// LowerCaseNames sets lower_case_table_names=1: names are kept in lower case and compared
+	// without regard to case.
+	LowerCaseNames bool
 	// Name is for messages; by default the kind of server.
 	Name string
 }
@@ -41,11 +44,13 @@ type databaseKind struct {
 	name   string
 	flavor string
 	fetch  func(context.Context) (fetch.Database, error)
-	spec   func(db fetch.Database, dir string, o daemon.DatabaseOptions) (daemon.Spec, error)
+	// fetchLower is fetch for lower_case_table_names=1, where that takes a data folder of its own.
+	fetchLower func(context.Context) (fetch.Database, error)
+	spec       func(db fetch.Database, dir string, o daemon.DatabaseOptions) (daemon.Spec, error)
 }
 
 var (
-	mysqlKind       = databaseKind{name: "mysql", flavor: "mysql", fetch: fetch.MySQL, spec: daemon.MySQL}
+	mysqlKind       = databaseKind{name: "mysql", flavor: "mysql", fetch: fetch.MySQL, fetchLower: fetch.MySQLLowerCase, spec: daemon.MySQL}
 	mariadb1011Kind = databaseKind{name: "mariadb-10.11", flavor: "mariadb", fetch: fetch.MariaDB1011, spec: daemon.MariaDB}
 	mariadb118Kind  = databaseKind{name: "mariadb-11.8", flavor: "mariadb", fetch: fetch.MariaDB118, spec: daemon.MariaDB}
 )
@@ -87,7 +92,14 @@ func ownDatabase(t testing.TB, kind databaseKind, o Options) *Server {
 }
 
 func startDatabase(ctx context.Context, kind databaseKind, o Options) (*Server, error) {
-	software, err := kind.fetch(ctx)
+	fetchKind := kind.fetch
+	if o.LowerCaseNames {
+		o.Args = append([]string{"--lower-case-table-names=1"}, o.Args...)
+		if kind.fetchLower != nil {
+			fetchKind = kind.fetchLower
+		}
+	}
+	software, err := fetchKind(ctx)
 	if err != nil {
 		return nil, err
 	}
