@@ -102,7 +102,7 @@ func (cs *charset) label(b []byte) (string, error) {
 		// MariaDB and MySQL send labels with their character sets or not at all.
 		return "", errors.New("its character set is unknown")
 	}
-	if cs.form == formBinary || cs.isUTF8(b) {
+	if cs.form == formBinary || cs.isUTF8(b, scanText(b)) {
 		return string(b), nil
 	}
 	text, invalid := cs.appendUTF8(nil, b)
@@ -112,15 +112,15 @@ func (cs *charset) label(b []byte) (string, error) {
 	return string(text), nil
 }
 
-// isUTF8 reports whether b, text of this character set, is the same text in UTF-8.
-func (cs *charset) isUTF8(b []byte) bool {
+// isUTF8 reports whether b, text of this character set of which scan was found, is the same text in UTF-8.
+func (cs *charset) isUTF8(b []byte, scan textScan) bool {
 	switch cs.form {
 	case formUTF8:
-		return utf8.Valid(b)
+		return scan.validUTF8(b)
 	case formASCII:
-		return isASCII(b)
+		return scan.ascii
 	default:
-		return cs.ascii && isASCII(b)
+		return cs.ascii && scan.ascii
 	}
 }
 
@@ -212,17 +212,4 @@ func (cs *charset) wideRune(b []byte) (r rune, size int) {
 	return r, size
 }
 
-func isASCII(b []byte) bool {
-	for len(b) >= 8 {
-		if (b[0]|b[1]|b[2]|b[3]|b[4]|b[5]|b[6]|b[7])&0x80 != 0 {
-			return false
-		}
-		b = b[8:]
-	}
-	for _, c := range b {
-		if c >= 0x80 {
-			return false
-		}
-	}
-	return true
-}
+func isASCII(b []byte) bool { return scanText(b).ascii }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strconv"
 )
 
 // A DECIMAL is stored in groups of nine digits, four big-endian bytes each, the first group
@@ -67,7 +68,7 @@ func appendDecimal(dst, b []byte, precision, scale int) ([]byte, error) {
 			return dst, errBadDecimal
 		}
 		if v != 0 {
-			dst = appendUint(dst, v)
+			dst = strconv.AppendUint(dst, uint64(v), 10)
 		}
 	}
 	for range whole / digitsPerGroup {
@@ -78,7 +79,7 @@ func appendDecimal(dst, b []byte, precision, scale int) ([]byte, error) {
 		case len(dst) > start:
 			dst = appendPadded(dst, v, digitsPerGroup)
 		case v != 0:
-			dst = appendUint(dst, v)
+			dst = strconv.AppendUint(dst, uint64(v), 10)
 		}
 	}
 	if len(dst) == start {
@@ -107,25 +108,17 @@ func appendDecimal(dst, b []byte, precision, scale int) ([]byte, error) {
 
 var decimalPowers = [digitsPerGroup + 1]uint64{1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000}
 
-func appendUint(dst []byte, v uint32) []byte {
-	var digits [10]byte
-	i := len(digits)
-	for {
-		i--
-		digits[i] = byte('0' + v%10)
-		v /= 10
-		if v == 0 {
-			return append(dst, digits[i:]...)
-		}
-	}
-}
-
-// appendPadded renders v with exactly so many digits.
+// appendPadded renders the last digits of v, so many of them.
 func appendPadded(dst []byte, v uint32, digits int) []byte {
-	var buf [digitsPerGroup]byte
-	for i := digits - 1; i >= 0; i-- {
-		buf[i] = byte('0' + v%10)
-		v /= 10
+	n := len(dst)
+	dst = extend(dst, digits)
+	b := dst[n:]
+	for ; len(b) >= 2; b = b[:len(b)-2] {
+		put2(b[len(b)-2:], v%100)
+		v /= 100
 	}
-	return append(dst, buf[:digits]...)
+	if len(b) == 1 {
+		b[0] = byte('0' + v%10)
+	}
+	return dst
 }

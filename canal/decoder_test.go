@@ -65,3 +65,15 @@ func TestRowsOfNoBytes(t *testing.T) {
 	require.ErrorIs(t, cursor.Err(), errRowEmpty)
 	require.ErrorContains(t, cursor.Err(), "decode a row of table d.t, in transaction binlog.000001:4")
 }
+
+// A value that an update did not change is read once for both images; where invalid text is replaced and counted, each is
+// read. Both ways give the same rows.
+func TestUnchangedValuesAreReadOnce(t *testing.T) {
+	for _, transaction := range capturedEvents(t) {
+		options := DecoderOptions{Captured: func(string, string) bool { return true }, Schemas: anySchema{}}
+		once := allRows(t, NewDecoder(options), transaction)
+		options.InvalidText = ReplaceInvalidText
+		require.Equal(t, allRows(t, NewDecoder(options), transaction), once)
+		require.Contains(t, strings.Join(once, "\n"), " update ")
+	}
+}

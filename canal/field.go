@@ -65,6 +65,8 @@ type field struct {
 	size      int   // in bytes, of a value of fixed size; of a BINARY with its padding
 	charset   *charset
 	labels    [][]byte // ENUM: UTF-8; SET: quoted for JSON
+	// plainLabels: those of an ENUM stand for themselves in JSON.
+	plainLabels bool
 }
 
 // stride is a stretch of a row without NULLs: bytes of fixed size, then a value with a
@@ -193,9 +195,11 @@ func (f *field) complete(c *Column) error {
 			f.code += codeTimeHires - codeTimeOld
 		}
 	case codeEnum:
-		f.labels = make([][]byte, len(c.Labels))
+		f.labels, f.plainLabels = make([][]byte, len(c.Labels)), true
 		for i, label := range c.Labels {
 			f.labels[i] = []byte(label)
+			scan := scanText(f.labels[i])
+			f.plainLabels = f.plainLabels && !scan.escapes && scan.validUTF8(f.labels[i])
 		}
 	case codeSet:
 		f.labels = make([][]byte, len(c.Labels))

@@ -159,6 +159,7 @@ type jsonContainer struct {
 	count      int
 	object     bool
 	offsetSize int // 2 or 4
+	values     int // where the entries of the values begin
 }
 
 func parseJSONContainer(kind byte, b []byte) (jsonContainer, error) {
@@ -175,6 +176,10 @@ func parseJSONContainer(kind byte, b []byte) (jsonContainer, error) {
 		return c, errJSONShort
 	}
 	c.data = b[:size]
+	c.values = c.keyEntry(0)
+	if c.object {
+		c.values = c.keyEntry(c.count)
+	}
 	// The entries are checked once, here: a count is never larger than what is there.
 	if c.count > size || c.valueEntry(c.count) > size {
 		return c, errJSONShort
@@ -194,13 +199,7 @@ func (c *jsonContainer) offset(b []byte) int {
 func (c *jsonContainer) keyEntry(i int) int { return 2*c.offsetSize + i*(c.offsetSize+2) }
 
 // valueEntry is where the entry of value i begins: its type and its offset.
-func (c *jsonContainer) valueEntry(i int) int {
-	keys := 0
-	if c.object {
-		keys = c.count
-	}
-	return c.keyEntry(keys) + i*(1+c.offsetSize)
-}
+func (c *jsonContainer) valueEntry(i int) int { return c.values + i*(1+c.offsetSize) }
 
 func (c *jsonContainer) key(i int) ([]byte, error) {
 	entry := c.data[c.keyEntry(i):]
@@ -264,6 +263,9 @@ func (c *jsonContainer) append(dst []byte, bounds jsonBounds) ([]byte, error) {
 
 // jsonBytes reads bytes with their length before them, seven bits a byte, lowest first.
 func jsonBytes(b []byte) ([]byte, error) {
+	if len(b) > 0 && b[0] < 0x80 && int(b[0]) < len(b) { // most are short
+		return b[1 : 1+int(b[0])], nil
+	}
 	size := uint64(0)
 	for i := 0; i < 5 && i < len(b); i++ {
 		size |= uint64(b[i]&0x7f) << (7 * i)

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"math"
+	"slices"
 	"strconv"
-	"unicode/utf8"
 )
 
 var (
@@ -15,15 +15,44 @@ var (
 
 // appendJSONText renders UTF-8 as a JSON string, or is an error when it is none.
 func appendJSONText(dst, s []byte) ([]byte, error) {
-	if !utf8.Valid(s) {
+	scan := scanText(s)
+	if !scan.validUTF8(s) {
 		return dst, errJSONUTF8
 	}
-	return appendJSONString(dst, s), nil
+	if scan.escapes {
+		return appendEscaped(dst, s), nil
+	}
+	return appendQuoted(dst, s), nil
 }
 
 // appendJSONString renders s, which is UTF-8, as a JSON string with no more escapes than
 // JSON asks for.
 func appendJSONString(dst, s []byte) []byte {
+	if scanText(s).escapes {
+		return appendEscaped(dst, s)
+	}
+	return appendQuoted(dst, s)
+}
+
+// appendQuoted renders s, which has nothing to escape, as a JSON string.
+func appendQuoted(dst, s []byte) []byte {
+	n := len(dst)
+	dst = extend(dst, len(s)+2)
+	quoted := dst[n:]
+	quoted[0] = '"'
+	quoted[1+copy(quoted[1:], s)] = '"'
+	return dst
+}
+
+// extend makes dst n bytes longer; what they hold is to be written.
+func extend(dst []byte, n int) []byte {
+	if cap(dst)-len(dst) < n {
+		dst = slices.Grow(dst, n)
+	}
+	return dst[:len(dst)+n]
+}
+
+func appendEscaped(dst, s []byte) []byte {
 	const hex = "0123456789abcdef"
 	dst = append(dst, '"')
 	start := 0

@@ -59,6 +59,7 @@ const (
 // it moves on.
 type Value struct {
 	Kind  Kind
+	plain bool
 	num   uint64
 	Bytes []byte
 }
@@ -94,6 +95,10 @@ func (v Value) Float32() float32 { return math.Float32frombits(uint32(v.num)) }
 
 // Float64 is the number of a KindDouble value.
 func (v Value) Float64() float64 { return math.Float64frombits(v.num) }
+
+// Plain reports that Bytes are known to be UTF-8 that stands for itself in a JSON string: nothing in it is to be
+// escaped. False says nothing.
+func (v Value) Plain() bool { return v.plain }
 
 // Equal reports whether both are the same to the last bit: 1.0 and 1.00, 0.0 and
 // -0.0, the number 1 and the text "1" all differ.

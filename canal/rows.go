@@ -1,6 +1,7 @@
 package canal
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -252,9 +253,7 @@ func (r *Rows) read() bool {
 			err = r.readPartialUpdate()
 			break
 		}
-		if e.data, err = r.readImage(&e.first, r.before, e.data); err == nil {
-			e.data, err = r.readImage(&e.second, r.after, e.data)
-		}
+		err = r.readUpdate()
 	case Truncate: // stands in no rows event
 	}
 	if err == nil && len(e.data) == left {
@@ -292,6 +291,57 @@ func (r *Rows) readImage(im *image, values []Value, b []byte) ([]byte, error) {
 	}
 	if len(values) < len(r.event.table.fields) {
 		return r.skipHidden(im, nulls, place, len(values), b)
+	}
+	return b, nil
+}
+
+// readUpdate reads both images. A value that has the same bytes in both is read once.
+func (r *Rows) readUpdate() error {
+	e := &r.event
+	beforeImage := e.data
+	rest, err := r.readImage(&e.first, r.before, e.data)
+	if err != nil {
+		return err
+	}
+	// A value with replaced text is counted where it stands: so each is read.
+	if !e.first.full || !e.second.full || r.d.opts.InvalidText == ReplaceInvalidText {
+		e.data, err = r.readImage(&e.second, r.after, rest)
+		return err
+	}
+	before := newImageWalk(e.table, &e.first, beforeImage)
+	e.data, err = r.readAfter(&before, rest)
+	return err
+}
+
+// readAfter reads the After image of an update, of which before is the Before image, sound and not walked over yet, and returns
+// what follows it. Both have all columns.
+func (r *Rows) readAfter(before *imageWalk, b []byte) ([]byte, error) {
+	e := &r.event
+	fields := e.table.fields[:len(r.after)]
+	if len(b) < e.second.nulls {
+		return nil, r.fail(e.table, nil, errRowShort)
+	}
+	nulls := b[:e.second.nulls]
+	b = b[e.second.nulls:]
+	for i := range fields {
+		old, oldNull, _ := before.next(i)
+		if bitSet(nulls, i) {
+			r.after[i] = Value{Kind: KindNull}
+			continue
+		}
+		if !oldNull && bytes.HasPrefix(b, old) { // the length before a value is part of it
+			r.after[i] = r.before[i]
+			b = b[len(old):]
+			continue
+		}
+		n, err := r.d.readValue(&r.after[i], &fields[i], b)
+		if err != nil {
+			return nil, r.fail(e.table, &e.table.table.Columns[i], err)
+		}
+		b = b[n:]
+	}
+	if len(r.after) < len(e.table.fields) {
+		return r.skipHidden(&e.second, nulls, len(r.after), len(r.after), b)
 	}
 	return b, nil
 }

@@ -212,20 +212,28 @@ func appendYMD(dst []byte, year, month, day uint32) []byte {
 	if year > 9999 {
 		dst = append(dst, byte('0'+year/10000%10))
 	}
-	dst = append2(dst, year/100%100)
-	dst = append2(dst, year%100)
-	dst = append(dst, '-')
-	dst = append2(dst, month)
-	dst = append(dst, '-')
-	return append2(dst, day)
+	n := len(dst)
+	dst = extend(dst, len("2006-01-02"))
+	b := dst[n:]
+	put2(b, year/100%100)
+	put2(b[2:], year%100)
+	b[4] = '-'
+	put2(b[5:], month)
+	b[7] = '-'
+	put2(b[8:], day)
+	return dst
 }
 
 func appendClock(dst []byte, hour, minute, second uint32) []byte {
-	dst = append2(dst, hour)
-	dst = append(dst, ':')
-	dst = append2(dst, minute)
-	dst = append(dst, ':')
-	return append2(dst, second)
+	n := len(dst)
+	dst = extend(dst, len("15:04:05"))
+	b := dst[n:]
+	put2(b, hour)
+	b[2] = ':'
+	put2(b[3:], minute)
+	b[5] = ':'
+	put2(b[6:], second)
+	return dst
 }
 
 func appendHours(dst []byte, hours uint32) []byte {
@@ -235,9 +243,21 @@ func appendHours(dst []byte, hours uint32) []byte {
 	return append2(dst, hours%100)
 }
 
-// append2 renders two decimal digits.
+// twoDigits are the last two decimal digits of the numbers that seven bits hold.
+var twoDigits = func() (digits [128][2]byte) {
+	for v := range digits {
+		digits[v] = [2]byte{byte('0' + v/10%10), byte('0' + v%10)}
+	}
+	return digits
+}()
+
+// put2 writes v, which is below 128, as two decimal digits.
+func put2(b []byte, v uint32) { *(*[2]byte)(b) = twoDigits[v&127] }
+
+// append2 renders v, which is below 128, as two decimal digits.
 func append2(dst []byte, v uint32) []byte {
-	return append(dst, byte('0'+v/10%10), byte('0'+v%10))
+	digits := &twoDigits[v&127]
+	return append(dst, digits[0], digits[1])
 }
 
 // appendFraction renders digits digits of a fraction that is stored in size bytes, two
@@ -254,9 +274,5 @@ func appendDigits(dst []byte, v uint32, digits int) []byte {
 	if digits == 0 {
 		return dst
 	}
-	dst = append(dst, '.')
-	for i := digits - 1; i >= 0; i-- {
-		dst = append(dst, byte('0'+uint64(v)/powersOfTen[i]%10))
-	}
-	return dst
+	return appendPadded(append(dst, '.'), v, digits)
 }

@@ -4,17 +4,17 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/bits"
-	"unicode/utf8"
 
 	"github.com/go-mysql-org/go-mysql/mysql"
 )
 
 // readUTF8 reads text that needs a check only.
 func (d *Decoder) readUTF8(v *Value, b []byte) error {
-	if !utf8.Valid(b) {
+	scan := scanText(b)
+	if !scan.validUTF8(b) {
 		return d.readText(v, charsetByName("utf8mb4"), b)
 	}
-	*v = Value{Kind: KindText, Bytes: b}
+	*v = Value{Kind: KindText, plain: !scan.escapes, Bytes: b}
 	return nil
 }
 
@@ -24,8 +24,9 @@ func (d *Decoder) readText(v *Value, cs *charset, b []byte) error {
 		*v = Value{Kind: KindBinary, Bytes: b}
 		return nil
 	}
-	if cs.isUTF8(b) {
-		*v = Value{Kind: KindText, Bytes: b}
+	scan := scanText(b)
+	if cs.isUTF8(b, scan) {
+		*v = Value{Kind: KindText, plain: !scan.escapes, Bytes: b}
 		return nil
 	}
 	start := len(d.text)
@@ -51,7 +52,7 @@ func (d *Decoder) readEnum(v *Value, f *field, b []byte) error {
 	if n > len(f.labels) {
 		return fmt.Errorf("label %d of %d", n, len(f.labels))
 	}
-	*v = Value{Kind: KindEnum, Bytes: []byte{}}
+	*v = Value{Kind: KindEnum, plain: f.plainLabels, Bytes: []byte{}}
 	if n > 0 {
 		v.Bytes = f.labels[n-1]
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/bits"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -26,12 +27,12 @@ func appendValue(b []byte, v canal.Value) []byte {
 	case canal.KindDouble:
 		return appendFloat(b, v.Float64(), 64)
 	case canal.KindText, canal.KindEnum:
-		return appendString(b, v.Bytes)
+		if !v.Plain() {
+			return appendString(b, v.Bytes)
+		}
+		return appendQuoted(b, v.Bytes)
 	case canal.KindDecimal, canal.KindDate, canal.KindDateTime, canal.KindTime, canal.KindInstant:
-		// Digits and punctuation of the decoder's own: nothing to escape.
-		b = append(b, '"')
-		b = append(b, v.Bytes...)
-		return append(b, '"')
+		return appendQuoted(b, v.Bytes) // digits and punctuation of the decoder's own
 	case canal.KindBinary:
 		b = append(b, '"')
 		b = base64.StdEncoding.AppendEncode(b, v.Bytes)
@@ -58,14 +59,28 @@ func appendFloat(b []byte, f float64, bits int) []byte {
 	return strconv.AppendFloat(b, f, 'f', -1, bits)
 }
 
+// appendQuoted appends s, in which nothing is to be escaped, as a JSON string.
+func appendQuoted(b, s []byte) []byte {
+	n := len(b)
+	b = slices.Grow(b, len(s)+2)[:n+len(s)+2]
+	b[n] = '"'
+	copy(b[n+1:], s)
+	b[len(b)-1] = '"'
+	return b
+}
+
 // appendString appends s as a JSON string. It escapes what RFC 8259, section 7,
 // demands (quotation mark, reverse solidus, control characters) and nothing else. Bytes
 // that are not UTF-8 become U+FFFD one by one, so that the output is always valid;
 // the decoder gives none.
 func appendString(b, s []byte) []byte {
+	plain := plainPrefix(s)
+	if plain == len(s) {
+		return appendQuoted(b, s)
+	}
 	b = append(b, '"')
 	clean := 0 // s[clean:i] is still to be copied as it is
-	for i := 0; i < len(s); {
+	for i := plain; i < len(s); {
 		if c := s[i]; c >= utf8.RuneSelf {
 			r, size := utf8.DecodeRune(s[i:])
 			if r == utf8.RuneError && size == 1 {
