@@ -79,7 +79,7 @@ func (w *binlogWalk) begin(set *GTIDSet) { w.cutter.read, w.executed = set, set.
 
 func (w *binlogWalk) event(e rawEvent) error {
 	c := w.cutter
-	switch kind := e.kind(); kind { //nolint:exhaustive // the cutter takes the others
+	switch kind := e.kind(); kind {
 	case replication.HEARTBEAT_EVENT, replication.HEARTBEAT_LOG_EVENT_V2:
 		return w.end()
 	case replication.ROTATE_EVENT:

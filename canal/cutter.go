@@ -24,6 +24,8 @@ type cutter struct {
 	// lookBack gives the XA transaction that was prepared last with an xid before a place where reading had not begun yet; nil where
 	// the server does not have it any more. Nil where nobody needs its rows.
 	lookBack func(xid string, before place) (*heldXA, error)
+	// reach knows what a statement may change that it does not name; nil where nobody needs to know.
+	reach *statementReach
 	// schemas follows the statements that change tables; nil where nobody needs their schemas.
 	schemas *schemaTracker
 

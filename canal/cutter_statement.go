@@ -38,6 +38,9 @@ func (c *cutter) statement(q query) error {
 	case statementDML:
 		return c.statementChange(q)
 	case statementOther:
+		if c.reach != nil {
+			c.reach.changed(q)
+		}
 		if err := c.ddl(q); err != nil {
 			return err
 		}
@@ -82,10 +85,18 @@ func (c *cutter) statementChange(q query) error {
 		return c.captured(database, name) || c.captured(strings.ToLower(database), strings.ToLower(name))
 	})
 	if hit {
-		return &SourceError{
-			Err: fmt.Errorf("transaction %s at %s changes table %s in statement format, so that its rows are not in the binlog: %q",
-				identity(o.piece.GTID, o.piece.File, o.piece.Start), c.place, table, abbreviate(string(q.text))),
-			Remedy: "set binlog_format=ROW for every session that writes (SET GLOBAL binlog_format = ROW), bring the table's consumers up to date by hand, and go on behind this transaction with a new checkpoint (source.start: " + c.startBehind() + " and another checkpoint.path)",
+		return c.notInRows(fmt.Sprintf("changes table %s in statement format, so that its rows are not in the binlog", table), q, "")
+	}
+	if c.reach != nil && !o.replay {
+		table, way, unknown, err := c.reach.of(q)
+		switch {
+		case err != nil:
+			return err
+		case table != "":
+			return c.notInRows(fmt.Sprintf("changes rows in statement format, and may change table %s through %s without its rows in the binlog", table, way), q, "")
+		case unknown != "":
+			return c.notInRows(fmt.Sprintf("changes rows in statement format, and cannot be shown to change no captured table: %s", unknown), q,
+				", or let binlogd see for itself (GRANT SELECT, SHOW VIEW, TRIGGER, EXECUTE ON *.* TO the account of source.user) and start it again")
 		}
 	}
 	if !o.began {
@@ -93,6 +104,16 @@ func (c *cutter) statementChange(q query) error {
 	}
 	c.holdFrom()
 	return nil
+}
+
+// notInRows is a change that may be one of a captured table, without its rows. instead is another way out.
+func (c *cutter) notInRows(what string, q query, instead string) error {
+	o := c.open
+	return &SourceError{
+		Err: fmt.Errorf("transaction %s at %s %s: %q", identity(o.piece.GTID, o.piece.File, o.piece.Start), c.place, what, abbreviate(string(q.text))),
+		Remedy: "set binlog_format=ROW for every session that writes (SET GLOBAL binlog_format = ROW), bring the table's consumers up to date by hand, and go on behind this transaction with a new checkpoint (source.start: " +
+			c.startBehind() + " and another checkpoint.path)" + instead,
+	}
 }
 
 // startBehind is the value of source.start that begins behind the open transaction.

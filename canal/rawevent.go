@@ -1,6 +1,7 @@
 package canal
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -129,6 +130,9 @@ type session struct {
 	// client and server are collation ids: of the statement's text, and of databases that are created without a
 	// character set. Zero where the event does not say it.
 	client, server uint16
+	// updates are the databases in which the statement changes tables, its triggers and functions included; nil where the server does
+	// not say it: MariaDB, and MySQL where there are more than sixteen.
+	updates []string
 }
 
 const modeANSIQuotes = 1 << 2
@@ -144,7 +148,7 @@ func (q query) inUTF8() query {
 }
 
 // readSession reads a query event's status variables as far as they matter. They have no lengths of their own: reading ends at
-// the first that is not known. Those in question come before any other.
+// the first that is not known. https://dev.mysql.com/doc/dev/mysql-server/latest/classbinary__log_1_1Query__event.html
 func readSession(status []byte) (s session) {
 	const (
 		flags2 = iota
@@ -152,22 +156,36 @@ func readSession(status []byte) (s session) {
 		catalog
 		autoIncrement
 		charset
-		catalogNZ = 6
+		timeZone
+		catalogNZ
+		timeNames
+		databaseCharset
+		tableMapForUpdate
+		sourceDataWritten
+		invoker
+		updatedDatabases
 	)
 	for len(status) > 0 {
 		size := 0
-		switch status[0] {
-		case flags2, autoIncrement:
+		switch rest := status[1:]; status[0] {
+		case flags2, autoIncrement, sourceDataWritten:
 			size = 4
-		case sqlMode:
+		case sqlMode, tableMapForUpdate:
 			size = 8
 		case charset:
 			size = 6
-		case catalogNZ:
-			if len(status) < 2 {
-				return s
+		case timeNames, databaseCharset:
+			size = 2
+		case catalogNZ, timeZone:
+			size = shortText(rest)
+		case invoker:
+			size = shortText(rest)
+			if size <= len(rest) {
+				size += shortText(rest[size:])
 			}
-			size = 1 + int(status[1])
+		case updatedDatabases:
+			s.updates = zeroEnded(rest)
+			return s
 		default:
 			return s
 		}
@@ -183,6 +201,37 @@ func readSession(status []byte) (s session) {
 		status = status[1+size:]
 	}
 	return s
+}
+
+// shortText is the size of a text with its length in a byte before it.
+func shortText(b []byte) int {
+	if len(b) == 0 {
+		return 1 // more than there is
+	}
+	return 1 + int(b[0])
+}
+
+// zeroEnded reads a count in a byte and as many texts that end with a zero byte; nil where there are too many to be listed.
+func zeroEnded(b []byte) []string {
+	if len(b) == 0 {
+		return nil
+	}
+	const tooMany = 254
+	count := int(b[0])
+	if count == tooMany {
+		return nil
+	}
+	texts := make([]string, 0, count)
+	b = b[1:]
+	for range count {
+		text, rest, ended := bytes.Cut(b, []byte{0})
+		if !ended {
+			return nil
+		}
+		texts = append(texts, string(text))
+		b = rest
+	}
+	return texts
 }
 
 // parseExecuteLoad reads the query of an EXECUTE_LOAD_QUERY_EVENT: a query event with 13 more bytes of

@@ -178,6 +178,7 @@ func (s *Source) newCutter(server Identity) *cutter {
 		started:   make(map[string]chan ordinals),
 		published: from.Published,
 		lookBack:  s.lookBack,
+		reach:     &statementReach{ctx: s.ctx, connect: s.opts.Servers.Present, captured: s.opts.Captured},
 		xa: &xaHold{
 			holes: server.Flavor == MySQL && from.Position.GTIDs != nil, dir: s.opts.SpillDir, limit: heldInMemory,
 			missing: append([]Prepared(nil), from.Held...),
