@@ -52,6 +52,8 @@ type settings struct {
 	Countdown               int // the crash comes at this pass of the point
 	// Halting makes the sink confirm out of order, and fail for a while again and again.
 	Halting bool
+	// Zone is the time zone of the program's process; that of the tests where empty.
+	Zone string
 
 	to destination
 }

@@ -49,6 +49,9 @@ func (s settings) launch(t *testing.T, more string) *binlogd {
 	require.NoError(t, os.WriteFile(path, []byte(config), 0o600))
 	d.cmd = exec.Command(testenv.ShippedBinlogd(t), "run", "-c", path)
 	d.cmd.Stderr = io.MultiWriter(&d.stderr, t.Output())
+	if s.Zone != "" {
+		d.cmd.Env = append(os.Environ(), "TZ="+s.Zone)
+	}
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	require.NoError(t, d.cmd.Start())
 	go func() {
