@@ -268,7 +268,12 @@ func (b *Binlogs) look(ctx context.Context, file string, handle func(rawEvent) e
 }
 
 // dump reads from the beginning of a file on until handle gives errScanned.
-func (b *Binlogs) dump(ctx context.Context, file string, handle func(rawEvent) error) (err error) {
+func (b *Binlogs) dump(ctx context.Context, file string, handle func(rawEvent) error) error {
+	return b.dumpFrom(ctx, Position{File: file, Offset: 4}, handle)
+}
+
+// dumpFrom reads from a place on until handle gives errScanned.
+func (b *Binlogs) dumpFrom(ctx context.Context, from Position, handle func(rawEvent) error) (err error) {
 	if b.serverID == 0 {
 		if b.serverID, err = chooseServerID(ctx, b.connect); err != nil {
 			return err
@@ -290,7 +295,7 @@ func (b *Binlogs) dump(ctx context.Context, file string, handle func(rawEvent) e
 			}
 			return handle(e)
 		},
-	}, Position{File: file, Offset: 4})
+	}, from)
 	if err != nil {
 		return explainStream(err)
 	}

@@ -205,4 +205,3 @@ func (r *moveReport) writeOutcome(w io.Writer) error {
 	_, err := fmt.Fprintf(w, "\n%s\n", outcome)
 	return err
 }
-

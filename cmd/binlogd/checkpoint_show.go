@@ -95,8 +95,22 @@ type shownCounters struct {
 
 // shownSource is what the source says of the checkpoint.
 type shownSource struct {
-	Behind *uint64 `json:"transactions_behind,omitempty"` // absent where the server numbers none
-	Error  string  `json:"error,omitempty"`
+	Position *shownPosition `json:"position,omitempty"`            // up to where the server has logged
+	Behind   *uint64        `json:"transactions_behind,omitempty"` // absent where the server numbers none
+	Seconds  *float64       `json:"seconds_behind,omitempty"`      // since the first transaction that is not published was committed; 0 without one
+	Bytes    *uint64        `json:"bytes_behind,omitempty"`        // of binlog
+	Binlogs  *shownBinlogs  `json:"binlogs,omitempty"`
+	Error    string         `json:"error,omitempty"`
+}
+
+// shownBinlogs is whether the server still has what the checkpoint needs.
+type shownBinlogs struct {
+	Available bool   `json:"available"`
+	Needed    string `json:"needed,omitempty"` // the file that reading goes on in
+	// KeptUntil is when that may be purged at the earliest; absent where it is still being written or nothing is purged by time.
+	KeptUntil        *time.Time `json:"kept_until,omitempty"`
+	RetentionSeconds *float64   `json:"retention_seconds,omitempty"` // absent where binlogs are kept for ever
+	Until            string     `json:"until"`                       // the same in words
 }
 
 // showCheckpoint prints the record in path; cfg, where there is one, says whom to ask how
@@ -120,20 +134,40 @@ func (a *app) showCheckpoint(ctx context.Context, path string, cfg *config, outp
 }
 
 func askBehind(ctx context.Context, connect canal.ConnectOptions, record *checkpoint.Record) *shownSource {
-	inspector, err := canal.Inspect(ctx, connect)
-	if err != nil {
-		return &shownSource{Error: err.Error()}
-	}
-	defer func() { _ = inspector.Close() }()
 	place := record.Position
 	if record.Published != nil {
 		place = *record.Published
 	}
-	source := &shownSource{}
-	if behind, known := inspector.Behind(place); known {
-		source.Behind = &behind
+	out, err := canal.Look(ctx, connect, place, record.Server)
+	if err != nil {
+		source := &shownSource{Error: err.Error()}
+		var gone *canal.SourceError
+		if errors.As(err, &gone) {
+			source.Binlogs = &shownBinlogs{Until: "not there: " + gone.Err.Error()}
+		}
+		return source
 	}
-	return source
+	end, seconds := newShownPosition(out.End), 0.0
+	if out.Next != nil {
+		seconds = max(time.Since(out.Next.CommittedAt).Seconds(), 0)
+	}
+	binlogs := &shownBinlogs{Available: true, Needed: out.Needed}
+	if out.Retention > 0 {
+		kept := out.Retention.Seconds()
+		binlogs.RetentionSeconds = &kept
+	}
+	switch {
+	case out.BySize:
+		binlogs.Until = "the server purges binlogs above a total size, whatever their age"
+	case out.Retention == 0:
+		binlogs.Until = "they are purged by hand"
+	case out.KeptUntil.IsZero():
+		binlogs.Until = fmt.Sprintf("%s after its last write, and it is still being written", shortDuration(out.Retention))
+	default:
+		until := out.KeptUntil.UTC()
+		binlogs.KeptUntil, binlogs.Until = &until, until.Format(time.RFC3339)
+	}
+	return &shownSource{Position: &end, Behind: out.Transactions, Seconds: &seconds, Bytes: &out.Bytes, Binlogs: binlogs}
 }
 
 func newShownCheckpoint(path string, r *checkpoint.Record) *shownCheckpoint {
@@ -203,16 +237,28 @@ func (s *shownCheckpoint) writeText(w io.Writer, now time.Time) error {
 	row("server", "%s, server id %d", server, s.Server.ServerID)
 	row("published", "%d transactions, %d events, %d bytes since the first start", s.Counters.Transactions, s.Counters.Events, s.Counters.Bytes)
 	row("written", "%s (%s ago) by %s", s.WrittenAt.UTC().Format(time.RFC3339), now.Sub(s.WrittenAt).Round(time.Second), s.WrittenBy)
-	if s.Source != nil {
-		switch {
-		case s.Source.Error != "":
-			row("behind", "unknown: %s", s.Source.Error)
-		case s.Source.Behind == nil:
-			row("behind", "unknown: the server does not number its transactions")
-		default:
-			row("behind", "%d transactions", *s.Source.Behind)
-		}
-	}
+	s.Source.writeText(row, position)
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+func (s *shownSource) writeText(row func(name, format string, args ...any), position func(string, shownPosition)) {
+	if s == nil {
+		return
+	}
+	if b := s.Binlogs; b != nil && !b.Available {
+		row("binlogs", "%s", b.Until)
+	}
+	if s.Error != "" {
+		row("behind", "unknown: %s", s.Error)
+		return
+	}
+	position("server is at", *s.Position)
+	behind := fmt.Sprintf("%s, %s of binlog", shortDuration(time.Duration(*s.Seconds*float64(time.Second))), shortBytes(int64(*s.Bytes)))
+	if s.Behind == nil {
+		row("behind", "%s; the server does not number its transactions", behind)
+	} else {
+		row("behind", "%d transactions, %s", *s.Behind, behind)
+	}
+	row("binlogs", "all there, from %s on; kept until: %s", s.Binlogs.Needed, s.Binlogs.Until)
 }
