@@ -2,7 +2,7 @@ package mapping
 
 import (
 	"errors"
-	"fmt"
+	"strings"
 
 	"github.com/binlogd/binlogd/canal"
 	"github.com/binlogd/binlogd/mapping/expression"
@@ -81,7 +81,11 @@ func (c *ruleCompiler) mistake(key string, err error) {
 	var option *OptionError
 	if !errors.As(err, &option) {
 		t := c.plan.table
-		option = &OptionError{Key: key, Problem: fmt.Sprintf("%v (table %s.%s)", err, t.Database, t.Name)}
+		name := t.Database + "." + t.Name
+		option = &OptionError{Key: key, Problem: err.Error()}
+		if !strings.Contains(option.Problem, name) {
+			option.Problem += " (table " + name + ")"
+		}
 	}
 	c.errs = append(c.errs, option)
 }

@@ -16,6 +16,7 @@ const maxDecisions = 1 << 16
 // maps with a Worker of its own.
 type Mapper struct {
 	name    string
+	tables  string // the patterns of entries and exclude, as they are written
 	entries []*entry
 	exclude []pattern
 
@@ -33,8 +34,11 @@ func New(opts Options) (*Mapper, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the mapping: %w", err)
 	}
-	return &Mapper{name: opts.Name, entries: entries, exclude: exclude, decisions: map[tableName]int{}}, nil
+	return &Mapper{name: opts.Name, tables: opts.tables(), entries: entries, exclude: exclude, decisions: map[tableName]int{}}, nil
 }
+
+// SameTables reports whether other captures the tables that m does, whichever there are.
+func (m *Mapper) SameTables(other *Mapper) bool { return m.tables == other.tables }
 
 // Captured reports whether the table's changes become events. Names are compared exactly.
 func (m *Mapper) Captured(database, table string) bool {
@@ -112,6 +116,30 @@ func (m *Mapper) Check(table *canal.Table) error {
 	p := m.planTable(bare, m.entries[i], "")
 	_, err := m.entries[i].emitters(p, expression.OpSet(canal.Truncate))
 	return err
+}
+
+// CheckColumns reports columns and masks of an entry that none of its tables has: with a pattern of several tables, some may lack them, but
+// a column that all lack is a mistake. entry is an index of Options.Tables. Its error is an *OptionError.
+func (m *Mapper) CheckColumns(entry int, tables []*canal.Table) error {
+	e := m.entries[entry]
+	names := map[string]string{}
+	for _, mask := range e.masks {
+		names[mask.Column] = e.at + ".mask." + mask.Column
+	}
+	for key, columns := range map[string][]string{"include": e.columns.Include, "exclude": e.columns.Exclude, "rename": sortedKeys(e.columns.Rename)} {
+		for _, column := range columns {
+			names[column] = e.at + ".columns." + key
+		}
+	}
+	for _, table := range tables {
+		for i := range table.Columns {
+			delete(names, table.Columns[i].Name)
+		}
+	}
+	for column, key := range names {
+		return &OptionError{Key: key, Problem: fmt.Sprintf("none of the entry's tables has a column %q: mend its name, or remove it", column)}
+	}
+	return nil
 }
 
 // NewWorker returns a Worker, for one goroutine.

@@ -47,6 +47,15 @@ type OptionError struct {
 
 func (e *OptionError) Error() string { return e.Key + ": " + e.Problem }
 
+// tables is a text that options have in common which capture the same tables, whichever there are.
+func (o Options) tables() string {
+	var patterns []string
+	for i := range o.Tables {
+		patterns = append(patterns, o.Tables[i].Table)
+	}
+	return fmt.Sprintf("%q %q", patterns, o.Exclude)
+}
+
 // Validate returns nil or all mistakes, joined: each an *OptionError. What needs the tables' columns, Mapper.Check finds.
 func (o Options) Validate() error {
 	_, _, err := o.read()

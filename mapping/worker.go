@@ -47,6 +47,9 @@ type Worker struct {
 	skipped           []Skip
 }
 
+// Mapper is the one whose rules the worker applies.
+func (w *Worker) Mapper() *Mapper { return w.mapper }
+
 // Begin says that the rows to follow are those of t. Of a large transaction each piece is
 // begun.
 func (w *Worker) Begin(t *canal.Transaction) error {

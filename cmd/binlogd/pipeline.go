@@ -43,6 +43,7 @@ func (a *app) publish(ctx context.Context, cfg *config, record *checkpoint.Recor
 	})
 	report := newReporter(cfg, p, watch, record)
 	steering := newSteering()
+	reload := &reloader{app: a, cfg: cfg, pipeline: p, servers: servers, steering: steering}
 	server, err := admin.Listen(ctx, admin.Options{
 		Listen: cfg.Admin.Listen, Snapshot: report.snapshot, DeadAfter: canal.SilenceLimit(cfg.Source.Heartbeat), Token: cfg.Admin.Token,
 		Move: func(asking context.Context, request admin.MoveRequest) (string, error) {
@@ -52,6 +53,7 @@ func (a *app) publish(ctx context.Context, cfg *config, record *checkpoint.Recor
 				return entry, err
 			})
 		},
+		Reload: reload.reload,
 		Logger: a.logger,
 	})
 	if err != nil {
@@ -71,6 +73,7 @@ func (a *app) publish(ctx context.Context, cfg *config, record *checkpoint.Recor
 			a.logger.Error("the admin server ended", "error", err)
 		}
 	})
+	reporters.Go(func() { reload.onSignal(reporting) })
 	err = steering.run(ctx, p.Run)
 	stopReporting()
 	reporters.Wait()

@@ -41,7 +41,7 @@ func checkTables(ctx context.Context, cfg *config, inspector *canal.Inspector) (
 			if err != nil {
 				return nil, err
 			}
-		} else if err := checkMapping(mapper, matched[i]); err != nil {
+		} else if err := checkMapping(mapper, i, matched[i]); err != nil {
 			check = canal.FailedCheck(check.Name, &canal.ConfigError{Err: cfg.locateAll(err)})
 		}
 		checks = append(checks, check)
@@ -57,10 +57,13 @@ func checkUnmatched(ctx context.Context, cfg *config, entry int, inspector *cana
 	if err != nil {
 		return check, err
 	}
-	if slices.ContainsFunc(tables, func(t canal.TableInfo) bool { return alone.Captured(t.Database, t.Name) }) {
-		check.Status = canal.CheckWarn
-		check.Detail = fmt.Sprintf("all its tables are excluded, or taken by entries before events[%d]", entry)
-		check.Remedy = "remove the entry, or move it up"
+	if taken := takenBy(cfg, alone, tables); len(taken) > 0 {
+		problem := cfg.located(fmt.Errorf("events[%d].table: events[%d] is unused: %s", entry, entry, firstOf(taken)))
+		check.Detail, check.Remedy = problem.Error(), "remove the entry, or move it up"
+		check.Status = canal.CheckWarn // tables that come later may be its own
+		if !strings.ContainsAny(pattern, "*?") {
+			check.Status, check.Err = canal.CheckFail, &canal.ConfigError{Err: problem, Remedy: check.Remedy}
+		}
 		return check, nil
 	}
 
@@ -94,6 +97,25 @@ func checkUnmatched(ctx context.Context, cfg *config, entry int, inspector *cana
 	return canal.FailedCheck(check.Name, &canal.ConfigError{Err: problem, Remedy: remedy}), nil
 }
 
+// takenBy says of each table that alone is about, which entry takes it, or that it is excluded.
+func takenBy(cfg *config, alone *mapping.Mapper, tables []canal.TableInfo) (taken []string) {
+	all, err := mapping.New(cfg.mapping())
+	if err != nil {
+		return nil
+	}
+	for _, t := range tables {
+		if !alone.Captured(t.Database, t.Name) {
+			continue
+		}
+		if other, ok := all.Match(t.Database, t.Name); ok {
+			taken = append(taken, fmt.Sprintf("%s is taken by events[%d]", t.FullName(), other))
+		} else {
+			taken = append(taken, t.FullName()+" is excluded")
+		}
+	}
+	return taken
+}
+
 // cutPattern splits database.table at the dot that no backslash precedes.
 func cutPattern(pattern string) (database, table string, found bool) {
 	for i := range len(pattern) {
@@ -108,13 +130,15 @@ func cutPattern(pattern string) (database, table string, found bool) {
 }
 
 // checkMapping looks for keys, topics and rules that the real tables do not allow.
-func checkMapping(mapper *mapping.Mapper, tables []canal.TableInfo) error {
-	for _, info := range tables {
-		if err := mapper.Check(info.Table()); err != nil {
+func checkMapping(mapper *mapping.Mapper, entry int, tables []canal.TableInfo) error {
+	full := make([]*canal.Table, len(tables))
+	for i, info := range tables {
+		full[i] = info.Table()
+		if err := mapper.Check(full[i]); err != nil {
 			return err
 		}
 	}
-	return nil
+	return mapper.CheckColumns(entry, full)
 }
 
 func checkKeys(tables []canal.TableInfo) canal.Check {

@@ -80,3 +80,22 @@ func moveHandler(move func(context.Context, MoveRequest) (string, error)) http.H
 		writeJSON(w, http.StatusOK, MoveAnswer{Entry: entry})
 	}
 }
+
+// ReloadAnswer is the answer of POST /reload.
+type ReloadAnswer struct {
+	Result string `json:"result"`
+}
+
+// reloadHandler answers POST /reload: 409 and the reason where the rules before stay.
+func reloadHandler(reload func(context.Context) (string, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		// As for a move.
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(2 * time.Minute))
+		result, err := reload(r.Context())
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusConflict)
+			return
+		}
+		writeJSON(w, http.StatusOK, ReloadAnswer{Result: result})
+	}
+}

@@ -25,6 +25,8 @@ type Options struct {
 	// DeadAfter is how long the source may be disconnected, and not heard of, before
 	// /healthz says 503; 0 means 30 s.
 	DeadAfter time.Duration
+	// Reload reads the rules anew; its answer says what became of it.
+	Reload func(context.Context) (string, error)
 	// Token is what requests that change something must bring; without one they are refused.
 	Token string
 	// Move moves the checkpoint and gives the history's entry; nil where there is none to move.
@@ -170,6 +172,9 @@ func newHandler(o Options) http.Handler {
 	}))
 	if o.Move != nil {
 		mux.HandleFunc("POST /checkpoint/move", changing(o.Token, moveHandler(o.Move)))
+	}
+	if o.Reload != nil {
+		mux.HandleFunc("POST /reload", changing(o.Token, reloadHandler(o.Reload)))
 	}
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, strings.Join([]string{"binlogd", "/healthz", "/readyz", "/metrics", "/status", ""}, "\n"))

@@ -46,13 +46,14 @@ var closed = func() chan struct{} {
 // job is a segment on its way through the workers to the publisher.
 type job struct {
 	segment *canal.Segment
-	done    chan struct{} // closed when the fields below hold
+	mapper  *mapping.Mapper // of all its transactions
+	done    chan struct{}   // closed when the fields below hold
 
 	events []mapping.Event
 	parts  []part
 	// skipped are changes of the parts that gave no event because a rule failed and says so.
 	skipped []mapping.Skip
-	err    error // what stopped it; parts are what came before
+	err     error // what stopped it; parts are what came before
 }
 
 // part is what one transaction or piece of the segment gave.
@@ -78,8 +79,11 @@ func (j *job) mapped() int {
 
 // work decodes and maps segments, one after the other.
 func (p *Pipeline) work(ctx context.Context, decoder *canal.Decoder, jobs <-chan *job) error {
-	mapper := p.opts.Mapper.NewWorker()
+	var mapper *mapping.Worker
 	for j := range jobs {
+		if mapper == nil || mapper.Mapper() != j.mapper {
+			mapper = j.mapper.NewWorker()
+		}
 		j.events = p.slices.take()
 		j.run(ctx, decoder, mapper)
 		close(j.done)

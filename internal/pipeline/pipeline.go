@@ -62,6 +62,7 @@ type Pipeline struct {
 	counters *counters
 	slices   eventSlices
 	started  time.Time
+	mapper   atomic.Pointer[mapping.Mapper]
 
 	// Set by Run before anything else can ask.
 	running atomic.Pointer[running]
@@ -87,8 +88,17 @@ func New(o Options) *Pipeline {
 	if o.Source.Servers == nil {
 		o.Source.Servers = canal.NewServers(o.Source.Connect)
 	}
-	return &Pipeline{opts: o, counters: newCounters(), started: time.Now()}
+	p := &Pipeline{opts: o, counters: newCounters(), started: time.Now()}
+	p.mapper.Store(o.Mapper)
+	return p
 }
+
+// Mapper is the one in use.
+func (p *Pipeline) Mapper() *mapping.Mapper { return p.mapper.Load() }
+
+// SetMapper has m map what is read from the next whole transaction on. While Run runs, m must capture the same tables as the
+// mapper before.
+func (p *Pipeline) SetMapper(m *mapping.Mapper) { p.mapper.Store(m) }
 
 // Run reads, maps and publishes until ctx ends or Source.Until is reached, which is no error, or something cannot go on. Whatever the reason, what was
 // durable by then is in the checkpoint when it returns, unless the checkpoint itself is what failed.
@@ -113,7 +123,7 @@ func (p *Pipeline) Run(ctx context.Context) error {
 		tracker.SetServer(server) // it may have been upgraded
 	}
 	tracker.SetSchemaVersion(source.SchemaVersion())
-	decoder := canal.NewDecoder(canal.DecoderOptions{Captured: p.opts.Mapper.Captured, Schemas: p.opts.Schemas, InvalidText: p.opts.InvalidText})
+	decoder := canal.NewDecoder(canal.DecoderOptions{Captured: p.mapper.Load().Captured, Schemas: p.opts.Schemas, InvalidText: p.opts.InvalidText})
 	r := &running{source: source, decoder: decoder, tracker: tracker, saver: saver, lag: newLag(p.opts.Source.Servers, tracker, p.opts.Logger)}
 	p.running.Store(r)
 	return p.run(ctx, r)
@@ -188,7 +198,7 @@ func (p *Pipeline) load(ctx context.Context) (*checkpoint.Record, error) {
 // open opens the source at the place of the record.
 func (p *Pipeline) open(ctx context.Context, record *checkpoint.Record) (*canal.Source, error) {
 	o := p.opts.Source
-	o.Captured = p.opts.Mapper.Captured
+	o.Captured = p.mapper.Load().Captured
 	o.Logger = p.opts.Logger
 	o.History = p.opts.History
 	o.From = record.Resume()
@@ -203,6 +213,7 @@ func (p *Pipeline) dispatch(ctx, stage context.Context, source *canal.Source, wo
 	reading, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(stage, cancel)()
+	var mapper *mapping.Mapper
 	for {
 		segment, err := source.Next(reading)
 		if err != nil {
@@ -212,7 +223,10 @@ func (p *Pipeline) dispatch(ctx, stage context.Context, source *canal.Source, wo
 			send(stage, order, &job{err: err, done: closed})
 			return nil
 		}
-		j := &job{segment: segment, done: make(chan struct{})}
+		if mapper == nil || segment.Transactions[0].Piece == 0 { // all pieces of a transaction are mapped alike
+			mapper = p.mapper.Load()
+		}
+		j := &job{segment: segment, mapper: mapper, done: make(chan struct{})}
 		if !send(stage, order, j) || !send(stage, work, j) {
 			return nil
 		}

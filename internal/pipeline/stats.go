@@ -31,8 +31,8 @@ type Stats struct {
 	// ReplacedText counts values whose invalid bytes were replaced.
 	ReplacedText uint64
 	// Skipped counts changes without an event because a rule failed and says so.
-	Skipped uint64
-	LastDone     time.Time // commit time of the newest transaction that is durable
+	Skipped  uint64
+	LastDone time.Time // commit time of the newest transaction that is durable
 }
 
 // TableStats counts what was published of one table to one topic as one type of event.
