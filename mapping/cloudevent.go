@@ -162,9 +162,7 @@ func (p *plan) appendOld(b []byte, before, after []canal.Value) []byte {
 // appendMember appends a comma, for which closeObject puts the brace where it is the
 // first, and the member of column i.
 func (p *plan) appendMember(b []byte, i int, v *canal.Value) []byte {
-	b = append(b, ',')
-	b = append(b, p.members[i]...)
-	return appendValue(b, *v)
+	return appendValue(append(b, p.members[i]...), v)
 }
 
 // closeObject ends the object whose members begin at start.

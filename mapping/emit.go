@@ -277,7 +277,7 @@ func appendResult(b []byte, v canal.Value) []byte {
 	if v.Kind == expression.KindBool {
 		return append(b, v.Bytes...)
 	}
-	return appendValue(b, v)
+	return appendValue(b, &v)
 }
 
 // appendNamedImage appends one of the change's rows as a JSON object; null where there is none.

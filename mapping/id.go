@@ -2,7 +2,6 @@ package mapping
 
 import (
 	"crypto/sha256"
-	"encoding/base32"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
@@ -63,8 +62,8 @@ const (
 	anonHashWidth = 14
 )
 
-// base32Hex is RFC 4648's base32hex in lower case; its digits are strconv's of base 32.
-var base32Hex = base32.NewEncoding("0123456789abcdefghijklmnopqrstuv").WithPadding(base32.NoPadding)
+// base32Hex are the digits of RFC 4648's base32hex in lower case, which are strconv's of base 32.
+const base32Hex = "0123456789abcdefghijklmnopqrstuv"
 
 // appendIDTransaction appends the readable part of the ids of t's events, up to and
 // including the dash before the hash.
@@ -96,9 +95,12 @@ func appendIDTransaction(b []byte, t *canal.Transaction) ([]byte, error) {
 // preimage.
 func appendIDHash(b, preimage []byte, width int) []byte {
 	sum := sha256.Sum256(preimage)
-	var text [24]byte // 15 of the 32 bytes: 120 bits, 24 digits
-	base32Hex.Encode(text[:], sum[:15])
-	return append(b, text[:width]...)
+	high, low := binary.BigEndian.Uint64(sum[:]), binary.BigEndian.Uint64(sum[8:])
+	for range width {
+		b = append(b, base32Hex[high>>59])
+		high, low = high<<5|low>>59, low<<5
+	}
+	return b
 }
 
 // appendIDText appends a text field of the hash.

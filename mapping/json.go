@@ -16,7 +16,7 @@ import (
 // with every digit, DECIMAL and the temporal kinds as strings, byte strings in base64,
 // and those kinds that are JSON already as they are. v must not be KindAbsent: an
 // absent column has no member to write.
-func appendValue(b []byte, v canal.Value) []byte {
+func appendValue(b []byte, v *canal.Value) []byte {
 	switch v.Kind {
 	case canal.KindInt:
 		return strconv.AppendInt(b, v.Int(), 10)

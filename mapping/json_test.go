@@ -98,7 +98,7 @@ func TestAppendFloat(t *testing.T) {
 		{canal.NewFloat(1e-6), "0.000001"},
 		{canal.NewFloat(float32(negativeZero())), "-0"},
 	} {
-		require.Equal(t, c.want, string(appendValue(nil, c.value)))
+		require.Equal(t, c.want, string(appendValue(nil, &c.value)))
 	}
 }
 
@@ -118,7 +118,7 @@ func FuzzAppendFloat(f *testing.F) {
 			if math.IsNaN(number) || math.IsInf(number, 0) {
 				continue
 			}
-			got := appendValue(nil, v)
+			got := appendValue(nil, &v)
 			require.True(t, json.Valid(got), string(got))
 			back, err := strconv.ParseFloat(string(got), bits)
 			require.NoError(t, err)

@@ -50,7 +50,7 @@ type plan struct {
 	masks []expression.Mask
 	// kinds are indexed by changeKind, of those that are about a row.
 	kinds [3]kindPlan
-	// members are the columns' names as JSON strings, each with its colon.
+	// members are the columns' names as JSON strings, each with a comma before it and its colon.
 	members [][]byte
 	// key are indexes of the columns of the partition key; empty: name stands in.
 	key []int
@@ -87,7 +87,7 @@ func (m *Mapper) plan(table *canal.Table) (*plan, error) {
 		}
 	}
 	for i := range table.Columns {
-		p.members = append(p.members, append(appendString(nil, []byte(table.Columns[i].Name)), ':'))
+		p.members = append(p.members, append(appendString([]byte{','}, []byte(table.Columns[i].Name)), ':'))
 	}
 	for kind := range p.kinds {
 		p.kinds[kind] = planKind(table.Name+"."+changeKind(kind).String(), p.source)

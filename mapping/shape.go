@@ -107,7 +107,7 @@ func (s *shape) appendMember(b []byte, i int, v canal.Value) []byte {
 	if mask := s.masks[i]; mask != nil && v.Kind != canal.KindNull {
 		s.scratch, v = mask(s.scratch[:0], v)
 	}
-	return appendValue(b, v)
+	return appendValue(b, &v)
 }
 
 // appendRow appends the columns that row carries, as a JSON object.
