@@ -20,6 +20,7 @@ import (
 
 	"github.com/binlogd/binlogd/canal"
 	"github.com/binlogd/binlogd/checkpoint"
+	"github.com/binlogd/binlogd/internal/testenv"
 )
 
 // childVariable makes the test binary run one of the children instead of its tests: a
@@ -36,7 +37,7 @@ var children = map[string]func(path string) error{
 func TestMain(m *testing.M) {
 	child, isChild := children[os.Getenv(childVariable)]
 	if !isChild {
-		os.Exit(m.Run())
+		testenv.Main(m)
 	}
 	if err := child(os.Args[1]); err != nil {
 		fmt.Fprintln(os.Stderr, err)

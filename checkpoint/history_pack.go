@@ -146,6 +146,9 @@ func unpack(data []byte, before *Entry) ([]Entry, error) {
 		}
 	}
 	var entries []Entry
+	if before != nil && isBlock(data) {
+		before = nil
+	}
 	for lines := json.NewDecoder(from); ; {
 		var p packedEntry
 		switch err := lines.Decode(&p); {
@@ -153,6 +156,9 @@ func unpack(data []byte, before *Entry) ([]Entry, error) {
 			return entries, nil
 		case err != nil:
 			return nil, err
+		}
+		if len(entries) == 0 && before != nil && before.number()+1 != p.ID {
+			before = nil // one between them is lost
 		}
 		e, err := p.unpack(before)
 		if err != nil {

@@ -22,6 +22,8 @@ type Subject struct {
 	Open func(place, name string) (checkpoint.Store, error)
 	// View shows the checkpoint of the named pipeline at a place without locking it.
 	View func(place, name string) (checkpoint.Reader, error)
+	// Named says that a place holds a checkpoint for each name, and not just one.
+	Named bool
 	// Damage puts content that no store has saved at a place.
 	Damage func(t *testing.T, place string, content []byte)
 }
@@ -116,6 +118,7 @@ func (s Subject) secondOpener(t *testing.T) {
 	require.NotZero(t, locked.Holder)
 	require.ErrorContains(t, err, locked.Place)
 	require.ErrorContains(t, err, locked.Holder.Host)
+	require.True(t, checkpoint.Elsewhere(err))
 	require.False(t, checkpoint.Unusable(err), "it has an exit code of its own")
 
 	// The refusal left the holder alone, and closing lets the next one in.
@@ -128,13 +131,17 @@ func (s Subject) otherName(t *testing.T) {
 	t.Parallel()
 	place := s.Place(t)
 	store := s.open(t, place)
-	record := Records(t)["everything"]
-	require.NoError(t, store.Save(t.Context(), record))
+	require.NoError(t, store.Save(t.Context(), Records(t)["everything"]))
 	require.NoError(t, store.Close())
 
 	other, err := s.Open(place, "warehouse")
 	require.NoError(t, err)
 	_, err = other.Load(t.Context())
+	if s.Named {
+		require.ErrorIs(t, err, checkpoint.ErrNotFound)
+		require.NoError(t, other.Close())
+		return
+	}
 	var name *checkpoint.NameError
 	require.ErrorAs(t, err, &name)
 	require.Equal(t, pipeline, name.Have)

@@ -18,7 +18,6 @@ func (s Subject) history(t *testing.T) {
 	t.Run("keeps moves with their reasons", s.historyOfMoves)
 	t.Run("is packed", s.longHistory)
 	t.Run("is shown while it is held", s.historyWhileHeld)
-	t.Run("thinned with age", s.thinnedHistory)
 }
 
 // series is the n-th record of a pipeline that goes on and on, saved at a time.
@@ -112,10 +111,10 @@ func (s Subject) historyOfMoves(t *testing.T) {
 	require.NoError(t, store.Close())
 }
 
-// longHistory is long enough to be packed more than once.
+// longHistory is long enough to be packed.
 func (s Subject) longHistory(t *testing.T) {
 	t.Parallel()
-	const saves = 600
+	const saves = 270
 	place := s.Place(t)
 	store := s.open(t, place)
 	start := time.Now().UTC().Add(-saves * time.Second)
@@ -162,32 +161,4 @@ func (s Subject) historyWhileHeld(t *testing.T) {
 	}
 	require.NoError(t, store.Save(t.Context(), series(t, 4, time.Now().UTC())), "who looks does not disturb")
 	require.Equal(t, store.Place(), reader.Place())
-}
-
-// thinnedHistory saves more than two days at once, every ten minutes, with moves among it.
-func (s Subject) thinnedHistory(t *testing.T) {
-	t.Parallel()
-	const step = 10 * time.Minute
-	const saves = 600 // more than two blocks
-	store := s.open(t, s.Place(t))
-	defer func() { require.NoError(t, store.Close()) }()
-	start := time.Now().UTC().Truncate(time.Hour).Add(-saves * step)
-	for n := range uint64(saves) {
-		require.NoError(t, store.Save(t.Context(), series(t, n+1, start.Add(time.Duration(n)*step))))
-	}
-	history, err := store.History(t.Context())
-	require.NoError(t, err)
-	now := history[0].At
-	perHour := map[time.Time]int{}
-	for _, e := range history {
-		if now.Sub(e.At) > 24*time.Hour {
-			perHour[e.At.Truncate(time.Hour)]++
-			require.Equal(t, e.At.Truncate(time.Hour), e.At, "the first of the hour")
-		}
-	}
-	for hour, n := range perHour {
-		require.Equal(t, 1, n, hour)
-	}
-	require.Len(t, history, len(perHour)+24*6+1)
-	require.InDelta(t, saves/6-24, len(perHour), 1)
 }

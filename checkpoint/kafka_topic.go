@@ -1,0 +1,68 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/IBM/sarama"
+)
+
+// errNotCompacted says that the topic may throw checkpoints away.
+var errNotCompacted = errors.New("the topic is not compacted, so that Kafka would delete checkpoints with age")
+
+// How a created topic keeps what is in it: only the newest value of each key, and little
+// beside, so that it is read fast.
+const (
+	topicSegmentBytes = 4 << 20
+	topicDirtyRatio   = "0.1"
+)
+
+// create makes the topic where it is missing, and looks at one that is there.
+func (b *kafkaBackend) create() error {
+	client, err := b.connect()
+	if err != nil {
+		return err
+	}
+	admin, err := sarama.NewClusterAdminFromClient(client)
+	if err != nil {
+		return err
+	}
+	replication := int16(b.options.ReplicationFactor)
+	if replication == 0 {
+		replication = -1
+	}
+	compact, segment, ratio := "compact", fmt.Sprint(topicSegmentBytes), topicDirtyRatio
+	err = admin.CreateTopic(b.options.topic(), &sarama.TopicDetail{NumPartitions: 1, ReplicationFactor: replication, ConfigEntries: map[string]*string{
+		"cleanup.policy": &compact, "segment.bytes": &segment, "min.cleanable.dirty.ratio": &ratio,
+	}}, false)
+	switch {
+	case err == nil:
+		return client.RefreshMetadata(b.options.topic())
+	case !errors.Is(err, sarama.ErrTopicAlreadyExists) && !errors.Is(err, sarama.ErrTopicAuthorizationFailed) && !errors.Is(err, sarama.ErrClusterAuthorizationFailed):
+		return fmt.Errorf("create topic %s: %w", b.options.topic(), err)
+	}
+	settings, err := b.settings(admin)
+	if err != nil {
+		return err
+	}
+	if policy, known := settings["cleanup.policy"]; known && policy != "compact" {
+		return fmt.Errorf("%w (cleanup.policy=%s)", errNotCompacted, policy)
+	}
+	return nil
+}
+
+// settings are those of the topic; empty where the account may not see them.
+func (b *kafkaBackend) settings(admin sarama.ClusterAdmin) (map[string]string, error) {
+	entries, err := admin.DescribeConfig(sarama.ConfigResource{Type: sarama.TopicResource, Name: b.options.topic()})
+	if errors.Is(err, sarama.ErrTopicAuthorizationFailed) || errors.Is(err, sarama.ErrClusterAuthorizationFailed) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look at the settings of topic %s: %w", b.options.topic(), err)
+	}
+	settings := make(map[string]string, len(entries))
+	for _, e := range entries {
+		settings[e.Name] = e.Value
+	}
+	return settings, nil
+}
