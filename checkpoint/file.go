@@ -67,7 +67,8 @@ func OpenFile(path, name string) (*File, error) {
 	return f, nil
 }
 
-// ViewFile shows the checkpoint of the named pipeline at path without locking it.
+// ViewFile shows the checkpoint of the named pipeline, or of any where name is empty, at path
+// without locking it.
 func ViewFile(path, name string) Reader { return newFile(path, name) }
 
 func newFile(path, name string) *File {
@@ -106,7 +107,7 @@ func (f *File) Load(context.Context) (*Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.Name != f.name {
+	if f.name != "" && r.Name != f.name {
 		return nil, &NameError{Place: f.path, Want: f.name, Have: r.Name}
 	}
 	return r, nil

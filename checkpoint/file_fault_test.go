@@ -32,6 +32,7 @@ var children = map[string]func(path string) error{
 	"full disk":           fullDisk,
 	"read-only disk":      readOnlyDisk,
 	"forbidden directory": forbiddenDirectory,
+	"hold on a server":    holdOnServer,
 }
 
 func TestMain(m *testing.M) {

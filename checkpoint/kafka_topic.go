@@ -45,10 +45,46 @@ func (b *kafkaBackend) create() error {
 	if err != nil {
 		return err
 	}
+	return compacted(settings)
+}
+
+func compacted(settings map[string]string) error {
 	if policy, known := settings["cleanup.policy"]; known && policy != "compact" {
 		return fmt.Errorf("%w (cleanup.policy=%s)", errNotCompacted, policy)
 	}
 	return nil
+}
+
+// inspect gives the settings of the topic and how many copies it has; nothing, and 0, where it
+// is not there yet.
+func (b *kafkaBackend) inspect() (settings map[string]string, copies int, err error) {
+	client, err := b.connect()
+	if err != nil {
+		return nil, 0, err
+	}
+	admin, err := sarama.NewClusterAdminFromClient(client)
+	if err != nil {
+		return nil, 0, err
+	}
+	topics, err := admin.DescribeTopics([]string{b.options.topic()})
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, t := range topics {
+		if errors.Is(t.Err, sarama.ErrUnknownTopicOrPartition) {
+			return nil, 0, nil
+		}
+		if !errors.Is(t.Err, sarama.ErrNoError) {
+			return nil, 0, fmt.Errorf("look at topic %s: %w", b.options.topic(), t.Err)
+		}
+		if len(t.Partitions) > 0 {
+			copies = len(t.Partitions[0].Replicas)
+		}
+	}
+	if settings, err = b.settings(admin); err != nil {
+		return nil, 0, err
+	}
+	return settings, copies, compacted(settings)
 }
 
 // settings are those of the topic; empty where the account may not see them.

@@ -38,14 +38,14 @@ func (o *Options) Validate() error {
 	sections := map[string]bool{KindMySQL: o.MySQL != nil, KindRedis: o.Redis != nil, KindKafka: o.Kafka != nil}
 	for _, kind := range []string{KindMySQL, KindRedis, KindKafka} {
 		if sections[kind] && o.kind() != kind {
-			return fmt.Errorf("checkpoint.%s: stands beside checkpoint.store: %s; write store: %[1]s to use it, or leave it out", kind, o.kind())
+			return fmt.Errorf("checkpoint.%s: stands beside checkpoint.store: %s; write store: %[1]s to use it, or leave it out", kind, o.known())
 		}
 	}
 	if o.Lease != 0 && o.Lease < shortestLease {
 		return fmt.Errorf("checkpoint.lease: %s is too short; write at least %s, for example %s", o.Lease, shortestLease, DefaultLease)
 	}
 	if o.Remote() && o.Path != "" {
-		return fmt.Errorf("checkpoint.path: is of the store file, and checkpoint.store is %s; leave it out", o.Store)
+		return fmt.Errorf("checkpoint.path: is of the store file, and checkpoint.store is %s; leave it out", o.known())
 	}
 	switch kind := o.kind(); {
 	case kind == KindFile:
@@ -63,7 +63,7 @@ func (o *Options) Validate() error {
 	case kind == KindKafka:
 		return errors.New("checkpoint.kafka: is missing; write {brokers: [127.0.0.1:9092]}")
 	}
-	return fmt.Errorf("checkpoint.store: %q is not known; write file, mysql, redis or kafka", o.Store)
+	return errors.New("checkpoint.store: write file, mysql, redis or kafka")
 }
 
 func (o *Options) kind() string {
@@ -71,6 +71,15 @@ func (o *Options) kind() string {
 		return KindFile
 	}
 	return o.Store
+}
+
+// known is the kind, for messages, which quote no value that may have slipped into a wrong place.
+func (o *Options) known() string {
+	switch kind := o.kind(); kind {
+	case KindFile, KindMySQL, KindRedis, KindKafka:
+		return kind
+	}
+	return "something else"
 }
 
 // Remote reports whether the checkpoint is kept on a server.

@@ -49,6 +49,10 @@ type backend interface {
 	// the error is a *FencedError. After any other error it may have been written.
 	commit(ctx context.Context, b batch) error
 
+	// warnings looks at what matters to a checkpoint on this server. The error says why it
+	// could not be kept there.
+	warnings(ctx context.Context) ([]Warning, error)
+
 	// remedy says what to do about an error.
 	remedy(err error) string
 	// holder gives the lease that is held; nil where none is.

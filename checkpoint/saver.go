@@ -25,9 +25,14 @@ type Saver struct {
 	// Interval is the shortest time between two saves; 0 means 500 ms. What was published
 	// since the last save is published again after a crash.
 	Interval time.Duration
+	// QuietInterval is the shortest time between two saves where only transactions without
+	// events passed between: of a checkpoint on the source, each save is one of these.
+	QuietInterval time.Duration
 	// Attempts are how often a save is tried, with growing pauses from 100 ms to 2 s
 	// between; 0 means 5.
 	Attempts int
+	// Patience is how long a save is tried at least, however many attempts that takes.
+	Patience time.Duration
 	Logger   *slog.Logger
 
 	saving  sync.Mutex // one save at a time
@@ -51,7 +56,8 @@ func (e *SaveError) Error() string {
 func (e *SaveError) Unwrap() error { return e.Err }
 
 // Run saves the record at once and then whenever it has changed, at most once an Interval,
-// until ctx ends, which is no error. The error is a *SaveError. It does not save at the end:
+// until ctx ends, which is no error. The error is a *SaveError, or a *FencedError as soon as
+// another process has taken the checkpoint. It does not save at the end:
 // Flush does, once the sinks have come to rest.
 func (s *Saver) Run(ctx context.Context) error {
 	interval := s.Interval
@@ -60,6 +66,10 @@ func (s *Saver) Run(ctx context.Context) error {
 	}
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
+	var lost <-chan struct{}
+	if leased, ok := s.Store.(Leased); ok {
+		lost = leased.Lost()
+	}
 	for {
 		if err := s.Flush(ctx); err != nil {
 			if ctx.Err() != nil {
@@ -67,12 +77,32 @@ func (s *Saver) Run(ctx context.Context) error {
 			}
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
+		for waiting := true; waiting; {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-lost:
+				s.again() // the store refuses it, and says who has the checkpoint now
+				waiting = false
+			case <-ticker.C:
+				waiting = s.quiet()
+			}
 		}
 	}
+}
+
+// quiet reports whether nothing but transactions without events passed since a save that is
+// not QuietInterval ago.
+func (s *Saver) quiet() bool {
+	last, saved := s.Last()
+	return saved && time.Since(last.WrittenAt) < s.QuietInterval && s.Tracker.Peek().Counters.Events == last.Counters.Events
+}
+
+// again has the next Flush save, whether or not something has changed.
+func (s *Saver) again() {
+	s.saving.Lock()
+	defer s.saving.Unlock()
+	s.unsaved = true
 }
 
 // Flush saves the record now if it has changed since the last save. The error is a
@@ -112,6 +142,7 @@ func (s *Saver) save(ctx context.Context, r *Record) error {
 	}
 	pauses := backoff.NewExponentialBackOff()
 	pauses.InitialInterval, pauses.MaxInterval = firstPause, longestPause
+	began := time.Now()
 	for attempt := 1; ; attempt++ {
 		r.WrittenAt = time.Now().UTC()
 		err := s.Store.Save(ctx, r)
@@ -121,10 +152,10 @@ func (s *Saver) save(ctx context.Context, r *Record) error {
 		if ctx.Err() != nil || Elsewhere(err) {
 			return fmt.Errorf("save the checkpoint: %w", err)
 		}
-		if attempt == attempts {
-			return &SaveError{Attempts: attempts, Err: err}
+		if attempt >= attempts && time.Since(began) >= s.Patience {
+			return &SaveError{Attempts: attempt, Err: err}
 		}
-		s.log().Warn("the checkpoint was not saved and is tried again", "attempt", attempt, "of", attempts, "error", err)
+		s.log().Warn("the checkpoint was not saved and is tried again", "attempt", attempt, "error", err)
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("save the checkpoint: %w (%w)", err, ctx.Err())

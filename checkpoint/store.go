@@ -21,6 +21,9 @@ type Reader interface {
 	History(ctx context.Context) ([]Entry, error)
 	// SchemaEntries returns the schema history that belongs to the record, oldest first.
 	SchemaEntries(ctx context.Context) ([]canal.SchemaEntry, error)
+	// Survey says who holds the checkpoint, and what its server's settings may cost. The error
+	// says why a run could not keep it there.
+	Survey(ctx context.Context) (Survey, error)
 	// Place names the checkpoint in messages: a path, an address.
 	Place() string
 	// Close gives up connections and, of a Store, the lock. It does not save.

@@ -49,8 +49,7 @@ type checkReport struct {
 }
 
 func (a *app) check(ctx context.Context, cfg *config, output outputFormat) error {
-	record, first := checkCheckpoint(cfg)
-	checks := []canal.Check{first}
+	record, checks := checkCheckpoint(ctx, cfg)
 	checks = append(checks, preflight(ctx, cfg, record, func(ctx context.Context) ([]publish.Warning, error) { return a.lookAtSink(ctx, cfg) })...)
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("check was interrupted: %w", err)

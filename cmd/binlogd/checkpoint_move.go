@@ -142,7 +142,7 @@ type planner func(ctx context.Context, p *travel.Planner) (*travel.Plan, error)
 // move shows what a move would do, and makes it where somebody says so.
 func (a *app) move(ctx context.Context, cfg *config, flags *moveFlags, plan planner, check func(*travel.Plan) error) (err error) {
 	willAsk := !flags.yes && a.interactive() && flags.output == outputText
-	reader, store, err := a.openForMove(cfg, flags, flags.yes || willAsk)
+	reader, store, err := a.openForMove(ctx, cfg, flags, flags.yes || willAsk)
 	if err != nil {
 		return err
 	}
@@ -197,13 +197,9 @@ func (a *app) move(ctx context.Context, cfg *config, flags *moveFlags, plan plan
 	return errors.Join(refusal, err)
 }
 
-func noCheckpoint(place string, err error) error {
-	return &checkpoint.AccessError{Op: "read", Place: place, Remedy: "`binlogd run` writes the first one; check checkpoint.path", Err: err}
-}
-
 // openForMove opens the checkpoint: with its lock where it is going to be moved by this process, else to look only.
-func (a *app) openForMove(cfg *config, flags *moveFlags, moves bool) (checkpoint.Reader, checkpoint.Store, error) {
-	if cfg.Checkpoint.Path == "" {
+func (a *app) openForMove(ctx context.Context, cfg *config, flags *moveFlags, moves bool) (checkpoint.Reader, checkpoint.Store, error) {
+	if !cfg.Checkpoint.Remote() && cfg.Checkpoint.Path == "" {
 		return nil, nil, &usageError{errors.New("the configuration keeps no checkpoint")}
 	}
 	if flags.live {
@@ -213,7 +209,7 @@ func (a *app) openForMove(cfg *config, flags *moveFlags, moves bool) (checkpoint
 		reader, err := viewStore(cfg)
 		return reader, nil, err
 	}
-	store, err := openStore(cfg)
+	store, err := a.openStore(ctx, cfg)
 	var locked *checkpoint.LockedError
 	if errors.As(err, &locked) {
 		if moves {

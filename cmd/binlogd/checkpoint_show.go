@@ -30,13 +30,17 @@ binlogd. How far behind it is shows only where the source answers.`,
 				if a.configPath != "" {
 					return &usageError{errors.New("--file and --config exclude each other: leave one out")}
 				}
-				return a.showCheckpoint(cmd.Context(), path, nil, output)
+				return a.showCheckpoint(cmd.Context(), checkpoint.ViewFile(path, ""), nil, output)
 			}
 			cfg, err := a.config()
 			if err != nil {
 				return err
 			}
-			return a.showCheckpoint(cmd.Context(), cfg.Checkpoint.Path, cfg, output)
+			reader, err := viewStore(cfg)
+			if err != nil {
+				return err
+			}
+			return a.showCheckpoint(cmd.Context(), reader, cfg, output)
 		},
 	}
 	a.addConfigFlag(cmd)
@@ -113,12 +117,14 @@ type shownBinlogs struct {
 	Until            string     `json:"until"`                       // the same in words
 }
 
-// showCheckpoint prints the record in path; cfg, where there is one, says whom to ask how
-// far behind it is.
-func (a *app) showCheckpoint(ctx context.Context, path string, cfg *config, output outputFormat) error {
-	record, err := checkpoint.ReadFile(path)
+// showCheckpoint prints the record that reader has, and closes it; cfg, where there is one,
+// says whom to ask how far behind it is.
+func (a *app) showCheckpoint(ctx context.Context, reader checkpoint.Reader, cfg *config, output outputFormat) (err error) {
+	defer func() { err = errors.Join(err, reader.Close()) }()
+	path := reader.Place()
+	record, err := reader.Load(ctx)
 	if errors.Is(err, checkpoint.ErrNotFound) {
-		return &checkpoint.AccessError{Op: "read", Place: path, Remedy: "`binlogd run` writes the first one; check checkpoint.path", Err: err}
+		return noCheckpoint(path, err)
 	}
 	if err != nil {
 		return err

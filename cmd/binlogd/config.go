@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/binlogd/binlogd/canal"
+	"github.com/binlogd/binlogd/checkpoint"
 	"github.com/binlogd/binlogd/mapping"
 	"github.com/binlogd/binlogd/publish"
 )
@@ -49,13 +50,6 @@ type sourceConfig struct {
 	InvalidText string `yaml:"invalid_text"`
 }
 
-type checkpointConfig struct {
-	Store string `yaml:"store"` // "file"
-	// Path of the file; empty, in a quick look only, keeps no checkpoint.
-	Path     string        `yaml:"path"`
-	Interval time.Duration `yaml:"interval"` // at most one save in this time
-}
-
 type adminConfig struct {
 	Listen string `yaml:"listen"` // host:port; off when empty
 	// Token is what requests that change something must bring; without one there are none.
@@ -91,7 +85,7 @@ func defaults() config {
 			Heartbeat:      canal.DefaultHeartbeat,
 			InvalidText:    invalidTextStop,
 		},
-		Checkpoint: checkpointConfig{Store: "file", Interval: 500 * time.Millisecond},
+		Checkpoint: checkpointConfig{Options: checkpoint.Options{Store: checkpoint.KindFile}, Interval: 500 * time.Millisecond},
 		Limits:     limitsConfig{InFlight: canal.DefaultMaxInFlight},
 		located:    func(err error) error { return err },
 	}
@@ -132,9 +126,7 @@ func parseConfig(path string, document []byte, variables func(string) (string, b
 	if addresses := cfg.Source.Addresses; cfg.Source.Address == "" && len(addresses) > 0 {
 		cfg.Source.Address = addresses[0]
 	}
-	if cfg.Checkpoint.Path == "" && cfg.Name != "" {
-		cfg.Checkpoint.Path = cfg.Name + ".checkpoint"
-	}
+	cfg.completeCheckpoint()
 	if err := cfg.validate(); err != nil {
 		return nil, cfg.locateAll(err)
 	}
@@ -151,19 +143,12 @@ func (c *config) validate() error {
 		mistake("name: write up to 64 letters, digits, dots, dashes and underscores, beginning with a letter or digit")
 	}
 	_, startErr := canal.ParseStart(c.Source.Start)
-	mistakes = append(mistakes, c.Source.Validate(), startErr, c.Publish.Validate(), c.mapping().Validate())
+	mistakes = append(mistakes, c.Source.Validate(), startErr, c.Checkpoint.Validate(), c.Publish.Validate(), c.mapping().Validate())
 	if c.Source.Heartbeat < 100*time.Millisecond || c.Source.Heartbeat > time.Hour {
 		mistake("source.heartbeat is %s: write a time from 100ms to 1h, such as 5s", c.Source.Heartbeat)
 	}
 	if c.Source.InvalidText != invalidTextStop && c.Source.InvalidText != invalidTextReplace {
 		mistake("source.invalid_text: write stop, or replace to publish U+FFFD in the place of invalid bytes")
-	}
-	switch c.Checkpoint.Store {
-	case "file":
-	case "mysql", "redis", "kafka":
-		mistake("checkpoint.store: %s comes with a later release: write file", c.Checkpoint.Store)
-	default:
-		mistake("checkpoint.store: write file, the only store of this release")
 	}
 	if c.Checkpoint.Interval < 0 {
 		mistake("checkpoint.interval is %s: write a time such as 500ms", c.Checkpoint.Interval)
@@ -179,7 +164,7 @@ func (c *config) validate() error {
 
 // mapping is what the mapper needs.
 func (c *config) mapping() mapping.Options {
-	return mapping.Options{Name: c.Name, Tables: c.Events, Exclude: c.Exclude, MaskKey: c.MaskKey}
+	return mapping.Options{Name: c.Name, Tables: c.Events, Exclude: c.excluded(), MaskKey: c.MaskKey}
 }
 
 // locateAll adds file and line to each of several joined errors.
@@ -201,11 +186,7 @@ func (c config) String() string {
 	for i, rule := range c.Events {
 		tables[i] = rule.Table
 	}
-	place := c.Checkpoint.Path
-	if place == "" {
-		place = "none"
-	}
-	return fmt.Sprintf("%s: %s from %s to %s, checkpoint %s", c.Name, strings.Join(tables, " "), c.Source.ConnectOptions, c.Publish.Describe(), place)
+	return fmt.Sprintf("%s: %s from %s to %s, checkpoint %s", c.Name, strings.Join(tables, " "), c.Source.ConnectOptions, c.Publish.Describe(), c.checkpointPlace())
 }
 
 // LogValue is String: a logged configuration holds no secrets either.

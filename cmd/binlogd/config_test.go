@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/binlogd/binlogd/canal"
+	"github.com/binlogd/binlogd/checkpoint"
 	"github.com/binlogd/binlogd/mapping"
 )
 
@@ -95,13 +96,47 @@ exclude: [shop.tmp]
 	require.Equal(t, uint32(7), cfg.Source.ServerID)
 	require.Equal(t, time.Second, cfg.Source.Heartbeat)
 	require.Equal(t, 3*time.Second, cfg.Source.Timeout)
-	require.Equal(t, checkpointConfig{Store: "file", Path: "a.checkpoint", Interval: 2 * time.Second}, cfg.Checkpoint)
+	require.Equal(t, checkpointConfig{Options: checkpoint.Options{Store: "file", Path: "a.checkpoint"}, Interval: 2 * time.Second}, cfg.Checkpoint)
 	require.Equal(t, []string{"kafka-1.example.com:9092", "10.0.0.1:9092"}, cfg.Publish.Kafka.Brokers)
 	require.False(t, *cfg.Publish.Kafka.CreateTopics)
 	require.Equal(t, "127.0.0.1:9808", cfg.Admin.Listen)
 	require.Equal(t, limitsConfig{InFlight: 32 << 20, Workers: 3}, cfg.Limits)
 	require.Equal(t, []mapping.TableRule{{Table: "shop.orders", Topic: "orders", Key: []string{"id", "line no"}}, {Table: "shop.*"}}, cfg.Events)
 	require.Equal(t, []string{"shop.tmp"}, cfg.Exclude)
+}
+
+// TestCheckpointOnAServer: what is left out is taken from the source and from the sink.
+func TestCheckpointOnAServer(t *testing.T) {
+	t.Parallel()
+	parse := func(t *testing.T, text string) checkpointConfig {
+		t.Helper()
+		cfg, err := parseConfig("x.yaml", []byte(text), environment())
+		require.NoError(t, err)
+		require.NotContains(t, cfg.String(), "secret")
+		require.Contains(t, cfg.mapping().Exclude, checkpoint.OwnTables)
+		return cfg.Checkpoint
+	}
+	const head = "name: shop\nsource: {address: 'db:3306', user: u, password: secret, tls: {mode: required}}\nevents: [{table: shop.*}]\n"
+
+	c := parse(t, head+"publish: {stdout: {}}\ncheckpoint: {store: mysql, lease: 3s}\n")
+	require.Equal(t, "u@db:3306", c.MySQL.ConnectOptions.String())
+	require.Equal(t, "secret", c.MySQL.Password)
+	require.Equal(t, canal.TLSRequired, c.MySQL.TLS.Mode)
+	require.Equal(t, 3*time.Second, c.Lease)
+	require.Empty(t, c.Path)
+	c = parse(t, head+"publish: {stdout: {}}\ncheckpoint: {store: mysql, mysql: {user: keeper, password: other, database: places}}\n")
+	require.Equal(t, "keeper@db:3306", c.MySQL.ConnectOptions.String())
+	require.Equal(t, "other", c.MySQL.Password)
+	c = parse(t, head+"publish: {stdout: {}}\ncheckpoint: {store: mysql, mysql: {address: 'db2:3306', user: keeper}}\n")
+	require.Empty(t, c.MySQL.Password, "an account of the source is none of another server")
+	require.Equal(t, canal.TLSPreferred, c.MySQL.TLS.Mode)
+	c = parse(t, head+"publish: {redis: {address: 'cache:6379', password: secret, db: 3}}\ncheckpoint: {store: redis}\n")
+	require.Equal(t, &checkpoint.RedisOptions{Address: "cache:6379", Password: "secret", DB: 3}, c.Redis)
+	c = parse(t, head+"publish: {kafka: {brokers: ['k:9092'], sasl: {user: u, password: secret}}}\ncheckpoint: {store: kafka}\n")
+	require.Equal(t, []string{"k:9092"}, c.Kafka.Brokers)
+	require.Equal(t, "secret", c.Kafka.SASL.Password)
+	c = parse(t, head+"publish: {kafka: {brokers: ['k:9092']}}\ncheckpoint: {store: kafka, kafka: {brokers: ['other:9092'], topic: places}}\n")
+	require.Equal(t, []string{"other:9092"}, c.Kafka.Brokers)
 }
 
 func TestDefaults(t *testing.T) {
@@ -138,8 +173,14 @@ func TestMistakesNameTheLineAndTheRemedy(t *testing.T) {
 		"a rule without a type":         {"name: x\nsource: {address: db, user: binlogd}\npublish: {stdout: {}}\nevents:\n- table: a.b\n  emit:\n  - {on: insert}\n", []string{"x.yaml:7: events[0].emit[0].type: missing: write what the event is called, such as order.paid"}},
 		"a condition":                   {"events:\n- table: a.b\n  when: x\n", []string{"x.yaml:3: events[0].when: a condition belongs to a rule: emit: [{type: order.paid, on: update, when: …}]"}},
 		"a later sink":                  {"publish:\n  nats: {url: x}\n", []string{"x.yaml:2: publish.nats: NATS comes with a later release: write kafka, redis, file or stdout"}},
-		"a later store":                 {string(minimal("checkpoint:\n  store: mysql\n")), []string{"x.yaml:6: checkpoint.store: mysql comes with a later release: write file"}},
-		"an unknown store":              {string(minimal("checkpoint: {store: x}\n")), []string{"x.yaml:5: checkpoint.store: write file, the only store of this release"}},
+		"an unknown store":              {string(minimal("checkpoint: {store: x}\n")), []string{"x.yaml:5: checkpoint.store: write file, mysql, redis or kafka"}},
+		"a store without its section":   {string(minimal("checkpoint: {store: redis}\n")), []string{"x.yaml:5: checkpoint.redis: is missing; write {address: 127.0.0.1:6379}"}},
+		"another store's section":       {string(minimal("checkpoint:\n  store: redis\n  kafka: {brokers: [k:9092]}\n")), []string{"x.yaml:7: checkpoint.kafka: stands beside checkpoint.store: redis"}},
+		"a path beside a server":        {string(minimal("checkpoint:\n  store: mysql\n  path: a\n")), []string{"x.yaml:7: checkpoint.path: is of the store file, and checkpoint.store is mysql"}},
+		"a store's unknown key":         {string(minimal("checkpoint:\n  store: kafka\n  kafka: {broker: [k:9092]}\n")), []string{"x.yaml:7: checkpoint.kafka.broker: unknown key; did you mean brokers?"}},
+		"a store without an account":    {string(minimal("checkpoint:\n  store: mysql\n  mysql: {address: 'db2:3306'}\n")), []string{"x.yaml:7: checkpoint.mysql.user is missing"}},
+		"a store without a port":        {string(minimal("checkpoint:\n  store: redis\n  redis: {address: cache}\n")), []string{"x.yaml:7: checkpoint.redis.address: \"cache\" is not an address"}},
+		"a lease that is too short":     {string(minimal("checkpoint:\n  store: mysql\n  lease: 10ms\n")), []string{"x.yaml:7: checkpoint.lease: 10ms is too short; write at least 500ms, for example 10s"}},
 		"undefined variable":            {"source:\n  password: ${NO_SUCH}\n", []string{"x.yaml:2: source.password: the environment variable NO_SUCH is not set: set it, or write ${NO_SUCH:-default}"}},
 		"open variable":                 {"name: ${A\n", []string{"x.yaml:1: name: ${ without its }: write ${NAME}, or $$ for a dollar sign"}},
 		"no number":                     {"source:\n  server_id: many\n", []string{"x.yaml:2: source.server_id: write a whole number from 0 to 4294967295 here"}},

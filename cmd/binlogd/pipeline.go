@@ -39,7 +39,7 @@ func (a *app) publish(ctx context.Context, cfg *config, record *checkpoint.Recor
 		},
 		Start: start, Mapper: mapper, Schemas: catalog, InvalidText: cfg.Source.invalidText(),
 		Sink:  publish.WithRetry(sink, publish.RetryOptions{Logger: a.logger, OnRetry: watch.failed, OnRecovered: watch.recovered}),
-		Store: store, History: store.Schemas(), SaveInterval: cfg.Checkpoint.Interval, Workers: cfg.Limits.Workers, Logger: a.logger,
+		Store: store, History: store.Schemas(), SaveInterval: cfg.Checkpoint.Interval, QuietInterval: cfg.Checkpoint.quietInterval(), SavePatience: cfg.Checkpoint.patience(), Workers: cfg.Limits.Workers, Logger: a.logger,
 	})
 	report := newReporter(cfg, p, watch, record)
 	steering := newSteering()

@@ -140,35 +140,66 @@ func lookAtFile(path string) error {
 	return nil
 }
 
-// checkCheckpoint reads the checkpoint without locking it, so that it can be done beside
-// a running daemon.
-func checkCheckpoint(cfg *config) (*checkpoint.Record, canal.Check) {
+// checkCheckpoint looks at the checkpoint without taking it, so that it can be done beside a
+// running daemon. The record is nil where there is none yet.
+func checkCheckpoint(ctx context.Context, cfg *config) (*checkpoint.Record, []canal.Check) {
 	const name = "checkpoint"
-	path := cfg.Checkpoint.Path
-	if path == "" {
-		return nil, canal.Check{Name: name, Status: canal.CheckOK, Detail: "none is kept (--checkpoint FILE keeps one)"}
-	}
-	record, err := checkpoint.ReadFile(path)
-	if err == nil && record.Name != cfg.Name {
-		err = &checkpoint.NameError{Place: path, Want: cfg.Name, Have: record.Name}
-	}
-	if errors.Is(err, checkpoint.ErrNotFound) {
-		record, err = nil, nil
-		if accessErr := unix.Access(filepath.Dir(path), unix.W_OK|unix.X_OK); accessErr != nil {
-			err = &checkpoint.AccessError{Op: "open", Place: path, Remedy: "name a file in checkpoint.path whose directory exists and may be written to", Err: accessErr}
-		}
-	}
-	switch {
-	case err != nil:
+	failed := func(err error) (*checkpoint.Record, []canal.Check) {
 		c := canal.FailedCheck(name, err)
 		if detail, remedy, found := strings.Cut(c.Detail, "; "); found {
 			c.Detail, c.Remedy = detail, remedy
 		}
-		return nil, c
-	case record == nil:
-		return nil, canal.Check{Name: name, Status: canal.CheckOK, Detail: fmt.Sprintf("%s: none yet, a run begins at source.start: %s", path, cfg.Source.Start)}
+		return nil, []canal.Check{c}
 	}
-	return record, canal.Check{Name: name, Status: canal.CheckOK, Detail: fmt.Sprintf("%s: at %s", path, describePosition(record.Position))}
+	if !cfg.Checkpoint.Remote() && cfg.Checkpoint.Path == "" {
+		return nil, []canal.Check{{Name: name, Status: canal.CheckOK, Detail: "none is kept (--checkpoint FILE keeps one)"}}
+	}
+	reader, err := viewStore(cfg)
+	if err != nil {
+		return failed(err)
+	}
+	defer func() { _ = reader.Close() }() // it only read
+	record, err := reader.Load(ctx)
+	if errors.Is(err, checkpoint.ErrNotFound) {
+		record, err = nil, lookAtDirectory(cfg.Checkpoint.Path)
+	}
+	if err != nil {
+		return failed(err)
+	}
+	survey, err := reader.Survey(ctx)
+	if err != nil {
+		return failed(err)
+	}
+	c := canal.Check{Name: name, Status: canal.CheckOK, Detail: fmt.Sprintf("%s: none yet, a run begins at source.start: %s", reader.Place(), cfg.Source.Start)}
+	if record != nil {
+		c.Detail = fmt.Sprintf("%s: at %s", reader.Place(), describePosition(record.Position))
+	}
+	return record, append([]canal.Check{c}, surveyChecks(survey)...)
+}
+
+// lookAtDirectory reports whether a checkpoint's file could be written; none is needed elsewhere.
+func lookAtDirectory(path string) error {
+	if path == "" {
+		return nil
+	}
+	if err := unix.Access(filepath.Dir(path), unix.W_OK|unix.X_OK); err != nil {
+		return &checkpoint.AccessError{Op: "open", Place: path, Remedy: "name a file in checkpoint.path whose directory exists and may be written to", Err: err}
+	}
+	return nil
+}
+
+func surveyChecks(s checkpoint.Survey) []canal.Check {
+	lock := canal.Check{Name: "checkpoint lock", Status: canal.CheckOK, Detail: "free"}
+	if s.Holder != nil {
+		lock.Status = canal.CheckWarn
+		lock.Detail = fmt.Sprintf("held by %s", s.Holder)
+		lock.Remedy = "that is as it should be while binlogd runs; another run is refused with exit code 6 as long as that one lives"
+	}
+	checks := []canal.Check{lock}
+	for _, w := range s.Warnings {
+		checks = append(checks, canal.Check{Name: "checkpoint settings", Status: canal.CheckWarn, Detail: w.Detail, Remedy: w.Remedy})
+	}
+	return checks
 }
 
 // describePosition is a place on one line.

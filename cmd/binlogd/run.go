@@ -49,7 +49,7 @@ behind, unless --checkpoint names a file.`,
 // answer, and publishes. What it opens it closes in reverse.
 func (a *app) runUntilStopped(ctx context.Context, cfg *config) (err error) {
 	a.logger.Info("starting", "version", readBuildInfo().Version, "configuration", cfg)
-	store, err := openStore(cfg)
+	store, err := a.openStore(ctx, cfg)
 	if err != nil {
 		return err
 	}
@@ -58,6 +58,7 @@ func (a *app) runUntilStopped(ctx context.Context, cfg *config) (err error) {
 	if err != nil && !errors.Is(err, checkpoint.ErrNotFound) {
 		return err
 	}
+	a.warnOfStore(ctx, store)
 	sink, err := publish.Open(ctx, cfg.Publish, publish.Deps{Stdout: a.status.above(a.stdout), Logger: a.logger})
 	if err != nil {
 		return fmt.Errorf("open the sink %s: %w", cfg.Publish.Describe(), err)
@@ -71,6 +72,17 @@ func (a *app) runUntilStopped(ctx context.Context, cfg *config) (err error) {
 		return err
 	}
 	return a.publish(ctx, cfg, record, store, sink)
+}
+
+// warnOfStore logs what the store's server may cost.
+func (a *app) warnOfStore(ctx context.Context, store checkpoint.Store) {
+	survey, err := store.Survey(ctx)
+	if err != nil {
+		a.logger.Warn("the checkpoint's store cannot be looked at", "error", err) // saving tells whether it matters
+	}
+	for _, w := range survey.Warnings {
+		a.logger.Warn(w.Detail, "check", "checkpoint settings", "remedy", w.Remedy)
+	}
 }
 
 // Pauses between attempts to start again.
@@ -106,17 +118,4 @@ func (a *app) awaitReady(ctx context.Context, cfg *config, record *checkpoint.Re
 		case <-time.After(pause):
 		}
 	}
-}
-
-// openStore opens the checkpoint that the configuration names.
-func openStore(cfg *config) (checkpoint.Store, error) {
-	if cfg.Checkpoint.Path == "" {
-		return checkpoint.None{}, nil
-	}
-	return checkpoint.OpenFile(cfg.Checkpoint.Path, cfg.Name)
-}
-
-// viewStore opens the checkpoint to look at it only, beside a running daemon too.
-func viewStore(cfg *config) (checkpoint.Reader, error) {
-	return checkpoint.ViewFile(cfg.Checkpoint.Path, cfg.Name), nil
 }

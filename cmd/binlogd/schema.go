@@ -72,14 +72,14 @@ func (a *app) setSchema(ctx context.Context, cfg *config, table, file, from stri
 	if err != nil {
 		return &usageError{fmt.Errorf("read --file: %w", err)}
 	}
-	store, err := checkpoint.OpenFile(cfg.Checkpoint.Path, cfg.Name)
+	store, err := a.openStore(ctx, cfg)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	record, err := store.Load(ctx)
 	if errors.Is(err, checkpoint.ErrNotFound) {
-		return &checkpoint.AccessError{Op: "read", Place: cfg.Checkpoint.Path, Remedy: "`binlogd run` writes the first one; check checkpoint.path", Err: err}
+		return noCheckpoint(store.Place(), err)
 	}
 	if err != nil {
 		return err

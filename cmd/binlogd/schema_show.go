@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/binlogd/binlogd/canal"
-	"github.com/binlogd/binlogd/checkpoint"
 )
 
 func (a *app) schemaShowCommand() *cobra.Command {
@@ -27,7 +27,7 @@ their columns. --at shows the one that rows of a transaction are read with.`,
   binlogd schema show shop.orders
   binlogd schema show shop.orders --at 3e11fa47-71ca-11e1-9e33-c80aa9429562:23 -o json`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, err := a.config()
 			if err != nil {
 				return err
@@ -36,7 +36,7 @@ their columns. --at shows the one that rows of a transaction are read with.`,
 			if len(args) == 1 {
 				table = args[0]
 			}
-			return a.showSchema(cfg.Checkpoint.Path, table, at, output)
+			return a.showSchema(cmd.Context(), cfg, table, at, output)
 		},
 	}
 	a.addConfigFlag(cmd)
@@ -66,8 +66,13 @@ type shownColumn struct {
 	Invisible bool   `json:"invisible,omitempty"`
 }
 
-func (a *app) showSchema(path, table, at string, output outputFormat) error {
-	entries, err := checkpoint.ReadSchemas(path)
+func (a *app) showSchema(ctx context.Context, cfg *config, table, at string, output outputFormat) (err error) {
+	reader, err := viewStore(cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, reader.Close()) }()
+	entries, err := reader.SchemaEntries(ctx)
 	if err != nil {
 		return err
 	}

@@ -49,6 +49,10 @@ type Options struct {
 	History canal.SchemaHistory
 	// SaveInterval is the shortest time between two saves of the checkpoint.
 	SaveInterval time.Duration
+	// QuietInterval is the same while only transactions without events pass.
+	QuietInterval time.Duration
+	// SavePatience is how long a save that fails is tried again, at least; see checkpoint.Saver.
+	SavePatience time.Duration
 	// Workers decode and map; 0 means one for each processor.
 	Workers int
 	// DrainTimeout bounds what Run does after its context has ended: publish what was read, save the place.
@@ -108,7 +112,7 @@ func (p *Pipeline) Run(ctx context.Context) error {
 		return ended(ctx, err)
 	}
 	tracker := checkpoint.NewTracker(*record)
-	saver := &checkpoint.Saver{Store: p.opts.Store, Tracker: tracker, Interval: p.opts.SaveInterval, Logger: p.opts.Logger}
+	saver := &checkpoint.Saver{Store: p.opts.Store, Tracker: tracker, Interval: p.opts.SaveInterval, QuietInterval: p.opts.QuietInterval, Patience: p.opts.SavePatience, Logger: p.opts.Logger}
 	// The place is saved before anything is read, so that a restart before the first event resumes there, however long
 	// that takes.
 	if err := saver.Flush(ctx); err != nil {
