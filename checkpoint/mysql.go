@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,8 +23,8 @@ type mysqlBackend struct {
 	lease   lease // that was claimed
 }
 
-func newMySQL(o MySQLOptions, name string) (*mysqlBackend, error) {
-	config, err := o.driver()
+func newMySQL(o MySQLOptions, name string, lease time.Duration) (*mysqlBackend, error) {
+	config, err := o.driver(lease)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +83,8 @@ func (b *mysqlBackend) parts(ctx context.Context, s shelf) ([]part, error) {
 
 // claim goes by the server's clock.
 func (b *mysqlBackend) claim(ctx context.Context, mine lease, _ bool) (theirs *lease, err error) {
-	ctx, cancel := context.WithTimeout(ctx, b.options.timeout())
+	// Another process may have stopped inside a transaction, for as long as its lease lasts.
+	ctx, cancel := context.WithTimeout(ctx, b.options.timeout()+mine.Length)
 	defer cancel()
 	b.lease = mine
 	theirs, err = b.tryClaim(ctx, mine)
@@ -224,7 +226,20 @@ func (b *mysqlBackend) holding(ctx context.Context, run func(ctx context.Context
 	})
 }
 
+// transact runs a transaction, and again where the server had closed the connection before:
+// what it then left undone is the same.
 func (b *mysqlBackend) transact(ctx context.Context, run func(*sql.Tx) error) error {
+	const attempts = 3
+	for attempt := 1; ; attempt++ {
+		err := b.transactOnce(ctx, run)
+		closed := number(err) == errClosedIdle || errors.Is(err, mysql.ErrInvalidConn) || errors.Is(err, driver.ErrBadConn)
+		if !closed || attempt == attempts || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+func (b *mysqlBackend) transactOnce(ctx context.Context, run func(*sql.Tx) error) error {
 	tx, err := b.db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
@@ -291,6 +306,7 @@ const (
 	errDeadlock            = 1213
 	errReadOnlyOption      = 1290
 	errReadOnlyTransaction = 1792
+	errClosedIdle          = 4031
 )
 
 func number(err error) uint16 {

@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -66,8 +67,10 @@ func MySQLGrants(database, account string) []string {
 	return []string{fmt.Sprintf("GRANT CREATE, SELECT, INSERT, UPDATE, DELETE ON %s.* TO %s;", quoted, account)}
 }
 
-// driver is the configuration of the driver.
-func (o *MySQLOptions) driver() (*mysql.Config, error) {
+// driver is the configuration of the driver. A connection that is silent for as long as the
+// lease lasts is closed by the server: a process that was stopped inside a transaction must not
+// keep its successor from the lease's row.
+func (o *MySQLOptions) driver(lease time.Duration) (*mysql.Config, error) {
 	c := mysql.NewConfig()
 	c.User, c.Passwd = o.User, o.Password
 	c.Net, c.Addr = "tcp", o.Address
@@ -85,6 +88,7 @@ func (o *MySQLOptions) driver() (*mysql.Config, error) {
 	c.AllowFallbackToPlaintext = o.TLS.Mode == "" || o.TLS.Mode == canal.TLSPreferred
 	c.Timeout, c.ReadTimeout, c.WriteTimeout = o.timeout(), o.timeout(), o.timeout()
 	c.InterpolateParams = true
+	c.Params = map[string]string{"wait_timeout": strconv.Itoa(int(max(lease.Round(time.Second), time.Second).Seconds()))}
 	c.Logger = &mysql.NopLogger{} // what matters is in its errors
 	c.ConnectionAttributes = "program_name:binlogd"
 	return c, nil

@@ -73,6 +73,13 @@ func (o *Options) kind() string {
 	return o.Store
 }
 
+func (o *Options) lease() time.Duration {
+	if o.Lease == 0 {
+		return DefaultLease
+	}
+	return o.Lease
+}
+
 // known is the kind, for messages, which quote no value that may have slipped into a wrong place.
 func (o *Options) known() string {
 	switch kind := o.kind(); kind {
@@ -97,7 +104,7 @@ func Open(ctx context.Context, o Options, name string, logger *slog.Logger) (Sto
 		if err != nil {
 			return nil, err
 		}
-		return openRemote(ctx, b, name, o.Lease, logger)
+		return openRemote(ctx, b, name, o.lease(), logger)
 	}
 	if o.Path == "" {
 		return None{}, nil
@@ -130,7 +137,7 @@ func (o *Options) backend(name string) (backend, error) {
 	}
 	switch o.kind() {
 	case KindMySQL:
-		return newMySQL(*o.MySQL, name)
+		return newMySQL(*o.MySQL, name, o.lease())
 	case KindRedis:
 		return newRedis(*o.Redis, name)
 	}

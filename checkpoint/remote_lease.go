@@ -21,9 +21,6 @@ type lease struct {
 }
 
 func newLease(h Holder, length time.Duration) lease {
-	if length <= 0 {
-		length = DefaultLease
-	}
 	return lease{Token: rand.Text(), Holder: h, Length: length}
 }
 
