@@ -61,7 +61,7 @@ func (i *Inspector) rewritten(ctx context.Context, o PreflightOptions) (*Check, 
 		return nil, nil //nolint:nilnil // the numbers say nothing
 	}
 	if compareFiles(newest.Name, place.File) < 0 {
-		return i.wasReset(o, fmt.Sprintf("its newest binlog is %s, and %s is at %s", newest.Name, o.called(), place.File)), nil
+		return i.wasReset(o, fmt.Sprintf("or its data was restored from an older copy: its newest binlog is %s, and %s is at %s", newest.Name, o.called(), place.File)), nil
 	}
 	anew, err := b.begunAfter(ctx, oldest, *place, o.ReadAt)
 	if err != nil {
@@ -74,7 +74,7 @@ func (i *Inspector) rewritten(ctx context.Context, o PreflightOptions) (*Check, 
 		switch {
 		case f.Name != place.File || place.Offset <= f.Size:
 		case f == newest: // a crash would have begun another
-			return i.wasReset(o, fmt.Sprintf("%s is at offset %d of %s, which ends at %d", o.called(), place.Offset, f.Name, f.Size)), nil
+			return i.wasReset(o, fmt.Sprintf("as %s is at offset %d of %s, which ends at %d", o.called(), place.Offset, f.Name, f.Size)), nil
 		default:
 			return rewrittenCheck(fmt.Sprintf("the server has lost its last transactions, as in a crash without sync_binlog=1: %s is at offset %d of %s, which ends at %d now; %s",
 				o.called(), place.Offset, f.Name, f.Size, i.lost(o)), crashRemedy), nil
@@ -87,7 +87,7 @@ func (i *Inspector) rewritten(ctx context.Context, o PreflightOptions) (*Check, 
 func seriesOfFile(name string) string { return name[:max(strings.LastIndexByte(name, '.'), 0)] }
 
 func (i *Inspector) wasReset(o PreflightOptions, evidence string) *Check {
-	return rewrittenCheck(fmt.Sprintf("the server's binlogs were reset (%s): %s; %s", i.resetStatement(), evidence, i.lost(o)), resetRemedy)
+	return rewrittenCheck(fmt.Sprintf("the server's binlogs were reset (%s), %s; %s", i.resetStatement(), evidence, i.lost(o)), resetRemedy)
 }
 
 // lost says which GTIDs of a place the server does not have, or that it gave their numbers to others.
@@ -142,7 +142,7 @@ func (b *Binlogs) begunAfter(ctx context.Context, oldest BinlogFile, until Posit
 		return "", err
 	}
 	const form = "2006-01-02 15:04:05.999999 MST"
-	return fmt.Sprintf("its first binlog begins at %s, and the place was read at %s", began.Format(form), clock.Format(form)), nil
+	return fmt.Sprintf("as its first binlog begins at %s, and the place was read at %s", began.Format(form), clock.Format(form)), nil
 }
 
 // firstTime is when, by the server's clock, what stands at the beginning of a file and before a place was

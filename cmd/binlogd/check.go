@@ -14,6 +14,7 @@ import (
 
 func (a *app) checkCommand() *cobra.Command {
 	var output outputFormat
+	var against string
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "See whether run would work, and what to mend",
@@ -22,15 +23,24 @@ per check with the remedy below it. It changes nothing and can be run beside a
 running binlogd.
 
 The exit code is 0 only if run would work; otherwise it is the one that run would
-end with: 2 configuration or account, 3 source, 4 sink, 5 checkpoint.`,
+end with: 2 configuration or account, 3 source, 4 sink, 5 checkpoint.
+
+With --against it looks instead whether a switch to another server would be safe,
+such as to a replica before the primary is taken down: which GTIDs of the
+checkpoint are missing or purged there, which transactions it made itself, and
+which settings differ. The exit code is 0 only if reading could go on there.`,
 		Example: `  binlogd check -c binlogd.yaml
   binlogd check --source shop:secret@127.0.0.1:3306/shop
-  binlogd check -c binlogd.yaml -o json`,
+  binlogd check -c binlogd.yaml -o json
+  binlogd check -c binlogd.yaml --against replica.example.com:3306`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := a.config()
 			if err != nil {
 				return err
+			}
+			if against != "" {
+				return a.checkAgainst(cmd.Context(), cfg, against, output)
 			}
 			return a.check(cmd.Context(), cfg, output)
 		},
@@ -38,6 +48,7 @@ end with: 2 configuration or account, 3 source, 4 sink, 5 checkpoint.`,
 	a.addConfigFlag(cmd)
 	a.addQuickFlags(cmd)
 	addOutputFlag(cmd, &output)
+	cmd.Flags().StringVar(&against, "against", "", "host:port of a server: would a switch to it be safe?")
 	return cmd
 }
 
@@ -46,6 +57,13 @@ type checkReport struct {
 	OK       bool          `json:"ok"`
 	ExitCode int           `json:"exit_code"`
 	Checks   []canal.Check `json:"checks"`
+
+	good, bad string // in words, what the checks say
+}
+
+func newCheckReport(checks []canal.Check, good, bad string) checkReport {
+	failed := failures(checks)
+	return checkReport{OK: failed == nil, ExitCode: exitCode(failed), Checks: checks, good: good, bad: bad}
 }
 
 func (a *app) check(ctx context.Context, cfg *config, output outputFormat) error {
@@ -54,8 +72,11 @@ func (a *app) check(ctx context.Context, cfg *config, output outputFormat) error
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("check was interrupted: %w", err)
 	}
-	failed := failures(checks)
-	report := checkReport{OK: failed == nil, ExitCode: exitCode(failed), Checks: checks}
+	return a.report(newCheckReport(checks, "run would work", "run would not work"), output)
+}
+
+// report prints the report, and ends the program with its exit code.
+func (a *app) report(report checkReport, output outputFormat) error {
 	var err error
 	if output == outputJSON {
 		err = writeJSON(a.stdout, report)
@@ -65,7 +86,7 @@ func (a *app) check(ctx context.Context, cfg *config, output outputFormat) error
 	if err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
-	if failed != nil {
+	if !report.OK {
 		return &reportedError{report.ExitCode}
 	}
 	return nil
@@ -87,11 +108,11 @@ func (r checkReport) writeText(w io.Writer) error {
 	}
 	switch {
 	case !r.OK:
-		fmt.Fprintf(&b, "\nrun would not work: %s, exit code %d\n", plural(counts[canal.CheckFail], "failure"), r.ExitCode)
+		fmt.Fprintf(&b, "\n%s: %s, exit code %d\n", r.bad, plural(counts[canal.CheckFail], "failure"), r.ExitCode)
 	case counts[canal.CheckWarn] > 0:
-		fmt.Fprintf(&b, "\nrun would work, with %s\n", plural(counts[canal.CheckWarn], "warning"))
+		fmt.Fprintf(&b, "\n%s, with %s\n", r.good, plural(counts[canal.CheckWarn], "warning"))
 	default:
-		b.WriteString("\nrun would work\n")
+		fmt.Fprintf(&b, "\n%s\n", r.good)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

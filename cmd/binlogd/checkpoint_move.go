@@ -151,6 +151,9 @@ func (a *app) move(ctx context.Context, cfg *config, flags *moveFlags, plan plan
 	if err != nil {
 		return err
 	}
+	if record, err := reader.Load(ctx); err == nil { // else the plan says why not
+		setup.Connect = cfg.Source.reach(ctx, record)
+	}
 	p, err := plan(ctx, &travel.Planner{Setup: setup, Reader: reader})
 	end()
 	if errors.Is(err, checkpoint.ErrNotFound) {

@@ -187,7 +187,7 @@ func TestMistakesNameTheLineAndTheRemedy(t *testing.T) {
 		"no duration":                   {"source:\n  heartbeat: 5\n", []string{"x.yaml:2: source.heartbeat: write a duration such as 500ms or 10s here"}},
 		"no size":                       {"limits: {in_flight: much}\n", []string{"x.yaml:1: limits.in_flight: write a size such as 512KiB, 16MiB or 1GiB"}},
 		"no boolean":                    {"publish: {kafka: {create_topics: yes}}\n", []string{"x.yaml:1: publish.kafka.create_topics: write true or false here"}},
-		"a scalar for keys":             {"source: x\n", []string{"x.yaml:1: source: write keys and values here: address, user, password, tls, timeout, start, server_id, heartbeat"}},
+		"a scalar for keys":             {"source: x\n", []string{"x.yaml:1: source: write keys and values here: address, addresses, user, password, tls, timeout, start, server_id, heartbeat"}},
 		"keys for a scalar":             {"name: {a: b}\n", []string{"x.yaml:1: name: write one text here, not keys or a list"}},
 		"a scalar for a list":           {"events: x\n", []string{"x.yaml:1: events: write a list here: [a, b], or one line each that begins with a dash"}},
 		"a key twice":                   {"name: a\nname: b\n", []string{`x.yaml:2: mapping key "name" already defined at [1:1]`}},

@@ -44,6 +44,7 @@ const (
 // settings of a pipeline under test, with a checkpoint in a file.
 type settings struct {
 	Address, User, Password string
+	Addresses               []string // further ones
 	Tables                  string // pattern
 	Publish                 publish.Options
 	Checkpoint              string // path
@@ -130,7 +131,7 @@ func (s settings) open(logger *slog.Logger, wrap wrapper) (*pipeline.Pipeline, f
 	}
 	p := pipeline.New(pipeline.Options{
 		Name:   "test",
-		Source: canal.SourceOptions{Connect: canal.ConnectOptions{Address: s.Address, User: s.User, Password: s.Password}, Heartbeat: time.Second},
+		Source: canal.SourceOptions{Connect: canal.ConnectOptions{Address: s.Address, Addresses: s.Addresses, User: s.User, Password: s.Password}, Heartbeat: time.Second},
 		Start:  start, Mapper: mapper, Store: store, Sink: publish.WithRetry(wrapped, publish.RetryOptions{Initial: 20 * time.Millisecond, Max: time.Second, Logger: logger}),
 		History: file.Schemas(), SaveInterval: 20 * time.Millisecond, Logger: logger,
 	})

@@ -42,9 +42,9 @@ func (s settings) launch(t *testing.T, more string) *binlogd {
 	require.NoError(t, err)
 	t.Cleanup(release)
 	d := &binlogd{admin: daemon.Address(port), ended: make(chan struct{})}
-	config := fmt.Sprintf("name: test\nsource: {address: '%s', user: %s, password: '%s', heartbeat: 400ms, timeout: 2s}\n"+
+	config := fmt.Sprintf("name: test\nsource: {address: '%s', addresses: [%s], user: %s, password: '%s', heartbeat: 400ms, timeout: 2s}\n"+
 		"checkpoint: {path: '%s', interval: 50ms}\npublish: %s\nadmin: {listen: '%s'}\nevents:\n  - table: '%s'\n%s",
-		s.Address, s.User, s.Password, s.Checkpoint, publishYAML(s.Publish), d.admin, s.Tables, more)
+		s.Address, strings.Join(s.Addresses, ", "), s.User, s.Password, s.Checkpoint, publishYAML(s.Publish), d.admin, s.Tables, more)
 	path := filepath.Join(dir, "binlogd.yaml")
 	require.NoError(t, os.WriteFile(path, []byte(config), 0o600))
 	d.cmd = exec.Command(testenv.ShippedBinlogd(t), "run", "-c", path)
