@@ -14,9 +14,8 @@ func (a *app) checkAgainst(ctx context.Context, cfg *config, address string, out
 	if err := other.Validate(); err != nil {
 		return &usageError{fmt.Errorf("--against: write host:port: %w", err)}
 	}
-	record, first := checkCheckpoint(cfg)
-	checks := []canal.Check{first}
-	if first.Err == nil {
+	record, checks := checkCheckpoint(ctx, cfg)
+	if failures(checks) == nil {
 		if record == nil {
 			checks = append(checks, canal.Check{
 				Name: "place", Status: canal.CheckWarn, Detail: "there is no checkpoint yet: only the servers are compared",
