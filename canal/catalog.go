@@ -108,7 +108,9 @@ func fitSchema(ctx context.Context, conn *client.Conn, database, name string, co
 		if schema == nil {
 			schema = &Schema{}
 		}
-		return nameMariaDBTypes(&Table{Database: database, Name: name, Columns: slices.Clone(columns)}, schema)
+		table := &Table{Database: database, Name: name, Columns: slices.Clone(columns)}
+		hideMariaDBColumns(table)
+		return nameMariaDBTypes(table, schema)
 	}
 	misfit := &schemaMisfit{problem: "the server shows no such table to this account"}
 	if schema != nil {

@@ -165,11 +165,12 @@ func (d *Decoder) resolveColumns(ctx context.Context, t *tableMap, columns []Col
 	if flavor == MariaDB && meta.named {
 		hideMariaDBColumns(table)
 	}
-	if !meta.named || unsure || flavor == MariaDB && anyLooksLikeBinary(columns) {
+	if !meta.named || unsure || flavor == MariaDB && (anyLooksLikeBinary(columns) || table.mayBeVersioned()) {
 		if table, err = d.askSchemas(ctx, t, table, columns, meta, in.schemas); err != nil {
 			return err
 		}
 	}
+	t.settleRowEnd(table)
 	for i := range table.Columns {
 		if err := t.fields[i].complete(&table.Columns[i]); err != nil {
 			return &SchemaError{Database: t.database, Table: t.name, Column: table.Columns[i].Name, Problem: err.Error()}
@@ -186,7 +187,7 @@ func (d *Decoder) resolveColumns(ctx context.Context, t *tableMap, columns []Col
 func (d *Decoder) askSchemas(ctx context.Context, t *tableMap, table *Table, columns []Column, meta optionalMeta, schemas *schemaSnapshot) (*Table, error) {
 	if schemas != nil {
 		answer, err := schemas.complete(ctx, t, table, columns, meta)
-		if err == nil || t.captured && !meta.named {
+		if err == nil || t.captured && (!meta.named || table.implicitlyVersioned()) {
 			return answer, err
 		}
 		if d.opts.Schemas == nil {
@@ -196,6 +197,7 @@ func (d *Decoder) askSchemas(ctx context.Context, t *tableMap, table *Table, col
 	const remedy = "SET GLOBAL binlog_row_metadata=FULL"
 	if d.opts.Schemas == nil {
 		if meta.named {
+			table.findRowEnd(&Schema{}) // by the columns' names alone
 			return table, nil
 		}
 		return nil, &SchemaError{
@@ -210,6 +212,8 @@ func (d *Decoder) askSchemas(ctx context.Context, t *tableMap, table *Table, col
 		for i := range table.Columns {
 			table.Columns[i].SourceType = answer.Columns[i].SourceType
 			table.Columns[i].fraction = answer.Columns[i].fraction
+			table.Columns[i].Invisible = answer.Columns[i].Invisible
+			table.Columns[i].rowEnd = answer.Columns[i].rowEnd
 		}
 		return table, nil
 	}

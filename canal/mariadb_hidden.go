@@ -1,6 +1,7 @@
 package canal
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/go-mysql-org/go-mysql/mysql"
@@ -29,10 +30,6 @@ func hideMariaDBColumns(t *Table) {
 	}
 	for i := range systemVersioning {
 		t.Columns[first+i].Invisible = true
-	}
-	// row_end is part of every key of such a table, but not of what its rows stand for.
-	if last := len(t.PrimaryKey) - 1; last >= 0 && t.PrimaryKey[last] == len(t.Columns)-1 {
-		t.PrimaryKey = t.PrimaryKey[:last]
 	}
 }
 
@@ -79,7 +76,79 @@ func addSystemVersioning(table *Table, columns []Column) {
 	}
 	for i, name := range systemVersioning {
 		c := columns[known+i]
-		c.Name, c.SourceType, c.Invisible = name, "timestamp(6)", true
+		c.Name, c.SourceType, c.Invisible, c.rowEnd = name, "timestamp(6)", true, i == 1
 		table.Columns = append(table.Columns, c)
 	}
+}
+
+// A row of a system-versioned table is one that SELECT shows as long as its row_end is the last moment that a TIMESTAMP holds. The binlog
+// has its history too: a deletion is an update of row_end, and behind an update stands an insert of the row that was. What is
+// given of them is what became of the rows that SELECT shows.
+
+// lastMoments are the ends of time of TIMESTAMP(6): up to MariaDB 11.4, and from 11.5 on where it has 64 bits.
+var lastMoments = [...]string{"2038-01-19T03:14:07.999999Z", "2106-02-07T06:28:15.999999Z"}
+
+// mayBeVersioned reports whether only the schema can tell if a table with full metadata is system-versioned: where a last
+// part of its key, or any column where it has no key, could be the end of a row's time.
+func (t *Table) mayBeVersioned() bool {
+	couldEnd := func(c *Column) bool { return c.Type == mysql.MYSQL_TYPE_TIMESTAMP2 && c.Meta == 6 && !c.Nullable }
+	if n := len(t.PrimaryKey); n > 0 && couldEnd(&t.Columns[t.PrimaryKey[n-1]]) || t.implicitlyVersioned() {
+		return true
+	} else if n > 0 {
+		return false
+	}
+	for i := range t.Columns {
+		if couldEnd(&t.Columns[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// implicitlyVersioned reports whether the last two columns look like those that MariaDB adds on its own.
+func (t *Table) implicitlyVersioned() bool {
+	first := len(t.Columns) - len(systemVersioning)
+	return first >= 0 && isSystemVersioning(t.Columns[first:]) && t.Columns[first].Name != "" && t.Columns[first].Invisible
+}
+
+// findRowEnd notes which column is the end of a row's time, as the schema says it. It takes what hideMariaDBColumns did back where the
+// schema has two columns of these names: then they are ordinary ones.
+func (t *Table) findRowEnd(schema *Schema) {
+	last := len(t.Columns) - 1
+	for i := range t.Columns {
+		t.Columns[i].rowEnd = schema.RowEnd != "" && t.Columns[i].Name == schema.RowEnd
+	}
+	if schema.RowEnd == "" && t.implicitlyVersioned() {
+		hidden := schema.column(systemVersioning[1]) == nil
+		t.Columns[last-1].Invisible, t.Columns[last].Invisible, t.Columns[last].rowEnd = hidden, hidden, hidden
+	}
+}
+
+// settleRowEnd takes the end of a row's time out of the key, of which it is part in every such table: it does not say which row it is.
+func (t *tableMap) settleRowEnd(table *Table) {
+	for i := range table.Columns {
+		if table.Columns[i].rowEnd {
+			t.rowEnd = i + 1
+			table.PrimaryKey = slices.DeleteFunc(slices.Clone(table.PrimaryKey), func(part int) bool { return part == i })
+		}
+	}
+}
+
+// asSelected turns the row that was just read of a system-versioned table into what SELECT shows of it, and reports whether that is
+// anything.
+func (r *Row) asSelected(rowEnd int) bool {
+	history := func(values []Value) bool {
+		v := &values[rowEnd-1]
+		return v.Kind == KindInstant && string(v.Bytes) != lastMoments[0] && string(v.Bytes) != lastMoments[1]
+	}
+	switch {
+	case len(r.Before) > 0 && history(r.Before):
+		return false
+	case len(r.After) == 0 || !history(r.After):
+		return true
+	case r.Op == Update:
+		r.Op, r.After = Delete, nil
+		return true
+	}
+	return false
 }

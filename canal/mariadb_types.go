@@ -35,6 +35,7 @@ func anyLooksLikeBinary(columns []Column) bool {
 
 // nameMariaDBTypes sets SourceType where the table map is not enough.
 func nameMariaDBTypes(t *Table, schema *Schema) (*Table, error) {
+	t.findRowEnd(schema)
 	for i := range t.Columns {
 		c := &t.Columns[i]
 		f, err := newField(c)

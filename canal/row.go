@@ -122,6 +122,8 @@ type Column struct {
 	// fraction is the number of digits of a second in MariaDB's own temporal formats, whose
 	// Meta does not say it.
 	fraction uint8
+	// rowEnd: it is the end of a row's time in a system-versioned table of MariaDB.
+	rowEnd bool
 }
 
 // Table is a table with the schema that its rows were written with.

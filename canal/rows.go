@@ -160,7 +160,12 @@ func (r *Rows) Next() bool {
 			}
 			continue
 		}
-		return r.read()
+		if !r.read() {
+			return false
+		}
+		if end := r.event.table.rowEnd; end == 0 || r.row.asSelected(end) {
+			return true
+		}
 	}
 	return false
 }

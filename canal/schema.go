@@ -14,6 +14,9 @@ type Schema struct {
 	Columns []SchemaColumn
 	// PrimaryKey names columns in key order; empty without a primary key.
 	PrimaryKey []string
+	// RowEnd names the column of a system-versioned table (MariaDB) that is declared as ROW END; empty where there is none, or where
+	// MariaDB adds it on its own.
+	RowEnd string
 }
 
 // SchemaColumn is one column of a Schema.
@@ -26,7 +29,7 @@ type SchemaColumn struct {
 
 // alike reports whether rows of both are read the same way.
 func (s *Schema) alike(o *Schema) bool {
-	return slices.EqualFunc(s.PrimaryKey, o.PrimaryKey, strings.EqualFold) &&
+	return s.RowEnd == o.RowEnd && slices.EqualFunc(s.PrimaryKey, o.PrimaryKey, strings.EqualFold) &&
 		slices.EqualFunc(s.Columns, o.Columns, func(a, b SchemaColumn) bool {
 			return a.Name == b.Name && a.Charset == b.Charset && a.Invisible == b.Invisible && sameType(a.Type, b.Type)
 		})
@@ -66,7 +69,7 @@ func (s *Schema) fit(database, name string, columns []Column, when string) (*Tab
 			return nil, &schemaMisfit{known.Name, err.Error()}
 		}
 		c.describe(known.Name, &typ, known.Charset)
-		c.Invisible = known.Invisible
+		c.Invisible, c.rowEnd = known.Invisible, known.Name == s.RowEnd
 		table.Columns = append(table.Columns, c)
 		if i < len(columns) && !typ.fits(&columns[i], c.Charset) {
 			return nil, &schemaMisfit{known.Name, fmt.Sprintf("it is %s %s, the rows have %s in its place", typ.text, when, columns[i].typeName())}
@@ -119,6 +122,10 @@ func (s *Schema) shape() string {
 	}
 	b.WriteByte('|')
 	write(s.PrimaryKey...)
+	if s.RowEnd != "" {
+		b.WriteByte('|')
+		write(s.RowEnd)
+	}
 	return b.String()
 }
 

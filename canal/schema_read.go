@@ -65,13 +65,16 @@ func (q schemaQuery) read(ctx context.Context, pool schemaPool) (map[tableName]*
 	if err != nil {
 		return nil, err
 	}
-	err = q.each(ctx, "SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, COLUMN_TYPE, CHARACTER_SET_NAME, EXTRA FROM information_schema.COLUMNS WHERE "+q.where+
+	err = q.each(ctx, "SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, COLUMN_TYPE, CHARACTER_SET_NAME, EXTRA, GENERATION_EXPRESSION FROM information_schema.COLUMNS WHERE "+q.where+
 		" ORDER BY TABLE_SCHEMA, TABLE_NAME, ORDINAL_POSITION", func(row []string) {
 		if s := found[tableName{row[0], row[1]}]; s != nil {
 			s.Columns = append(s.Columns, SchemaColumn{
 				Name: common(row[2]), Type: common(row[3]), Charset: common(row[4]),
 				Invisible: strings.Contains(strings.ToUpper(row[5]), "INVISIBLE"),
 			})
+			if row[6] == "ROW END" {
+				s.RowEnd = common(row[2])
+			}
 		}
 	})
 	if err != nil {

@@ -33,6 +33,7 @@ type tableMap struct {
 
 	fields      []field
 	strides     []stride // of a full row image without NULLs
+	rowEnd      int      // of a system-versioned table: the column, from 1, with the end of a row's time; 0: none
 	jsonColumns int      // bits in the partial bits of PARTIAL_UPDATE_ROWS
 
 	// unreadable says why rows cannot be walked over, if they cannot. It matters only

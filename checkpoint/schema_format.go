@@ -36,6 +36,7 @@ type savedSchema struct {
 	Charset    string         `json:"charset,omitempty"`
 	Columns    []savedColumn  `json:"columns,omitempty"`
 	PrimaryKey []string       `json:"primary_key,omitempty"`
+	RowEnd     string         `json:"row_end,omitempty"`
 	Unknown    string         `json:"unknown,omitempty"`
 	Origin     string         `json:"origin"`
 	Flavor     string         `json:"flavor,omitempty"` // of the GTIDs
@@ -108,7 +109,7 @@ func toSavedSchema(e *canal.SchemaEntry) *savedSchema {
 		Unknown: e.Unknown, Origin: string(e.Origin), GTID: e.GTID.String(), File: e.File, Offset: e.Offset, Statement: e.Statement,
 	}
 	if e.Schema != nil {
-		s.Charset, s.PrimaryKey = e.Schema.Charset, e.Schema.PrimaryKey
+		s.Charset, s.PrimaryKey, s.RowEnd = e.Schema.Charset, e.Schema.PrimaryKey, e.Schema.RowEnd
 		for _, c := range e.Schema.Columns {
 			s.Columns = append(s.Columns, savedColumn(c))
 		}
@@ -140,7 +141,7 @@ func fromSavedSchema(s *savedSchema) (canal.SchemaEntry, error) {
 		e.Charset = s.Charset
 	}
 	if len(s.Columns) > 0 {
-		e.Schema = &canal.Schema{Charset: s.Charset, PrimaryKey: s.PrimaryKey, Columns: make([]canal.SchemaColumn, len(s.Columns))}
+		e.Schema = &canal.Schema{Charset: s.Charset, PrimaryKey: s.PrimaryKey, RowEnd: s.RowEnd, Columns: make([]canal.SchemaColumn, len(s.Columns))}
 		for i, c := range s.Columns {
 			e.Schema.Columns[i] = canal.SchemaColumn(c)
 		}
