@@ -329,6 +329,8 @@ func TestNearest(t *testing.T) {
 // FuzzParseConfig: whatever stands in the file, it is a configuration or an error that
 // begins with the file's name.
 func FuzzParseConfig(f *testing.F) {
+	f.Add([]byte("name: x\nevents:\n- table: a.b\n  emit:\n  - {type: t, on: [insert, delete], when: 'new.x in [1, \"2\"]', key: [a], headers: {h: new.a}, data: {a: {b: [new.c, null, 1.5]}}, on_error: skip}\n"))
+	f.Add([]byte("mask_key: 0123456789abcdef\nevents:\n- table: a.*\n  topic: 'x.{new.y}'\n  topics: [x.a]\n  columns: {include: [a], rename: {a: b}}\n  mask: {a: hash, b: {last: 4}, c: null, d: redact}\n  emit: [{type: t, key: new.a, subject: old.b}]\n"))
 	f.Add(minimal(""))
 	f.Add([]byte("a: &a [*a]"))
 	f.Add([]byte("{name: [a:1]}"))
@@ -348,4 +350,38 @@ func FuzzParseConfig(f *testing.F) {
 		}
 		require.True(t, strings.HasPrefix(err.Error(), "x.yaml"), err.Error())
 	})
+}
+
+// TestHostileRules: what could cost without bound is refused, quickly and with the line.
+func TestHostileRules(t *testing.T) {
+	t.Parallel()
+	const head = "name: x\nsource: {address: db, user: binlogd}\npublish: {stdout: {}}\nevents:\n- table: a.b\n  emit:\n  - type: t\n"
+	nested := strings.Repeat("{a: ", 500) + "1" + strings.Repeat("}", 500)
+	bomb := "    data:\n      a0: &a0 [new.x, new.x, new.x, new.x, new.x, new.x, new.x, new.x, new.x, new.x]\n"
+	for i := 1; i < 9; i++ {
+		alias := fmt.Sprintf("*a%d, ", i-1)
+		bomb += fmt.Sprintf("      a%d: &a%d [%s]\n", i, i, strings.TrimSuffix(strings.Repeat(alias, 10), ", "))
+	}
+	many := make([]string, 2000)
+	for i := range many {
+		many[i] = fmt.Sprintf("t%d", i)
+	}
+	for name, c := range map[string]struct{ rule, want string }{
+		"parentheses":        {"    when: '" + strings.Repeat("(", 5000) + "1" + strings.Repeat(")", 5000) + " == 1'\n", "at most 8192 are allowed"},
+		"negations":          {"    when: '" + strings.Repeat("!", 4000) + "(1 == 1)'\n", "parts inside parts more than 100 deep"},
+		"a long chain":       {"    when: '1 == 1" + strings.Repeat(" || 1 == 1", 700) + "'\n", "more than 1000 parts"},
+		"a loop":             {"    when: 'all(1..1000000000, # > 0)'\n", "there are no loops in rules"},
+		"a loop of loops":    {"    when: 'map(1..9, map(1..9, #)) == 1'\n", "there are no loops in rules"},
+		"a regular bomb":     {"    when: 'new.x matches \"((a{1,30}){1,30}){1,30}\"'\n", "the regular expression"},
+		"a long regular":     {"    when: 'new.x matches \"" + strings.Repeat("a?", 400) + "\"'\n", "at most 500 are allowed"},
+		"nested objects":     {"    data: {x: " + nested + "}\n", "deep"},
+		"aliases of aliases": {bomb, "more than"},
+		"topics of values":   {"    topic: 'x.{new.name}'\n", "which could name any topic"},
+		"a list of topics":   {"    topic: 'x.{new.name}'\n    topics: [" + strings.Join(many, ", ") + "]\n", "at most 1000 are allowed"},
+	} {
+		_, err := parseConfig("x.yaml", []byte(head+c.rule), func(string) (string, bool) { return "", false })
+		require.ErrorContains(t, err, c.want, name)
+		require.ErrorContains(t, err, "x.yaml:", name)
+		require.Less(t, len(err.Error()), 4000, name)
+	}
 }

@@ -28,7 +28,7 @@ const childVariable = "BINLOGD_BENCH_CHILD"
 
 // settings of a child.
 type settings struct {
-	Sink     string // null, file, kafka, redis, or producer: the Kafka client alone
+	Sink     string // null, rules (null behind rules), file, kafka, redis, or producer: the Kafka client alone
 	Address  string // of MySQL
 	From     string // GTID set to start behind
 	Until    string // GTID set to end with; empty: Duration
@@ -132,7 +132,11 @@ func child(text string) error {
 func (s settings) run() (result, error) {
 	pipeline.TuneMemory()
 	logger := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
-	mapper, err := mapping.New(mapping.Options{Name: "bench", Tables: []mapping.TableRule{{Table: "bench.*", Topic: s.Topic}}})
+	entry := mapping.TableRule{Table: "bench.*", Topic: s.Topic}
+	if s.Sink == "rules" {
+		entry.Emit = shopRules()
+	}
+	mapper, err := mapping.New(mapping.Options{Name: "bench", Tables: []mapping.TableRule{entry}})
 	if err != nil {
 		return result{}, err
 	}
@@ -196,7 +200,7 @@ func (s settings) await(p *pipeline.Pipeline, ended <-chan error) error {
 func (s settings) sink(logger *slog.Logger) (publish.Sink, error) {
 	deps := publish.Deps{Stdout: io.Discard, Logger: logger}
 	switch s.Sink {
-	case "null":
+	case "null", "rules":
 		return &publish.Null{}, nil
 	case "file":
 		return publish.Open(context.Background(), publish.Options{File: &publish.FileOptions{Path: s.Path}}, deps)

@@ -15,7 +15,7 @@ import (
 )
 
 // allWays are the ways of reading, in the order in which a round takes them.
-var allWays = []string{"dump", "null", "file", "producer", "kafka", "redis"}
+var allWays = []string{"dump", "null", "rules", "file", "producer", "kafka", "redis"}
 
 // throughput measures each way of reading the same binlog, in rounds, and prints a table of medians.
 func (l *lab) throughput(ctx context.Context) error {
@@ -103,7 +103,7 @@ func (l *lab) dump(ctx context.Context, file string) (result, error) {
 }
 
 var names = map[string]string{
-	"dump": "`mysqlbinlog --raw`", "null": "binlogd, events discarded", "file": "binlogd to a file", "producer": "sarama alone",
+	"dump": "`mysqlbinlog --raw`", "null": "binlogd, events discarded", "rules": "the same with six rules", "file": "binlogd to a file", "producer": "sarama alone",
 	"kafka": "binlogd to Kafka", "redis": "binlogd to Redis Streams",
 }
 

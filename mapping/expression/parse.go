@@ -130,6 +130,11 @@ func checkTree(n ast.Node, depth int) error {
 		parts = []ast.Node{n.Node}
 	case *ast.BinaryNode:
 		parts = []ast.Node{n.Left, n.Right}
+		if pattern, ok := n.Right.(*ast.StringNode); ok && n.Operator == "matches" {
+			if _, err := compilePattern(pattern.Value); err != nil {
+				return refuse("%v", err)
+			}
+		}
 	case *ast.ChainNode:
 		parts = []ast.Node{n.Node}
 	case *ast.MemberNode:
