@@ -368,7 +368,7 @@ func TestHostileRules(t *testing.T) {
 	}
 	for name, c := range map[string]struct{ rule, want string }{
 		"parentheses":        {"    when: '" + strings.Repeat("(", 5000) + "1" + strings.Repeat(")", 5000) + " == 1'\n", "at most 8192 are allowed"},
-		"negations":          {"    when: '" + strings.Repeat("!", 4000) + "(1 == 1)'\n", "parts inside parts more than 100 deep"},
+		"negations":          {"    when: '" + strings.Repeat("!", 300) + "(1 == 1)'\n", "parts inside parts more than 100 deep"},
 		"a long chain":       {"    when: '1 == 1" + strings.Repeat(" || 1 == 1", 700) + "'\n", "more than 1000 parts"},
 		"a loop":             {"    when: 'all(1..1000000000, # > 0)'\n", "there are no loops in rules"},
 		"a loop of loops":    {"    when: 'map(1..9, map(1..9, #)) == 1'\n", "there are no loops in rules"},
