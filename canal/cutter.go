@@ -103,16 +103,17 @@ func (c *cutter) unfinished() *Inside {
 
 // reads tells the cutter whose binlog comes from now on.
 func (c *cutter) reads(server Identity) {
+	c.server = [16]byte{}
+	if id, err := parseUUID(server.UUID); err == nil {
+		c.server = id
+	}
 	if c.source != nil && *c.source == server {
 		return
 	}
 	if c.source == nil || !sameServer(*c.source, server) && c.read != nil {
 		c.place, c.told = place{}, place{} // of the other server's files; the stream begins with its own
 	}
-	c.source, c.server = &server, [16]byte{}
-	if id, err := parseUUID(server.UUID); err == nil {
-		c.server = id
-	}
+	c.source = &server
 }
 
 // identity names a transaction across connections.
