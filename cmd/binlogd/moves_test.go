@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -161,6 +162,16 @@ func (p *past) goOn(t *testing.T, from int) {
 	p.events = append(p.events, added)
 }
 
+// requireServerInIDs asserts that ids without a GTID name the server.
+func (p *past) requireServerInIDs(t *testing.T) {
+	t.Helper()
+	if p.gtidsOn {
+		return
+	}
+	uuid := strings.ReplaceAll(p.server.Query(t, "SELECT @@server_uuid AS uuid")[0]["uuid"], "-", "")
+	require.True(t, strings.HasPrefix(p.events[0].ID, uuid+"-"), p.events[0].ID)
+}
+
 // transactions is the number of transactions with events from an event on.
 func (p *past) transactions(from int) int {
 	n, last := 0, ""
@@ -183,6 +194,7 @@ func TestRewind(t *testing.T) {
 	t.Parallel()
 	onEachKind(t, func(t *testing.T, server *testenv.Server) {
 		p := newPast(t, server)
+		p.requireServerInIDs(t)
 		entries, err := checkpoint.ViewFile(filepath.Join(p.dir, "shop.checkpoint"), "shop").History(t.Context())
 		require.NoError(t, err)
 		forms := [][]string{
@@ -229,10 +241,68 @@ func TestRewind(t *testing.T) {
 			p.command(t, append(args, "--yes")...)
 			p.goOn(t, from)
 		}
+		p.replaysAndTraces(t)
 		p.movesLive(t)
 		p.movesForward(t)
 		p.refusesWhatCannotBe(t)
 	})
+}
+
+// replaysAndTraces: a replay publishes what was asked for with the ids of the first time, marked, and leaves the checkpoint alone; and
+// each event leads back to its row.
+func (p *past) replaysAndTraces(t *testing.T) {
+	before := p.checkpoint(t)
+	replayed := func(args ...string) (events []published) {
+		t.Helper()
+		for line := range strings.Lines(p.command(t, append([]string{"replay", "--name", "again"}, args...)...)) {
+			require.Contains(t, line, `"binlogdreplay":"again"`)
+			e := published{line: strings.Replace(line, `"binlogdreplay":"again",`, "", 1)}
+			require.NoError(t, json.Unmarshal([]byte(line), &e))
+			events = append(events, e)
+		}
+		return events
+	}
+	require.Equal(t, p.events, replayed())
+	require.Equal(t, p.events[p.from:], replayed("--from-position", p.position))
+	require.Equal(t, p.events[:p.from], replayed("--to-position", p.position, "--table", p.database+".*", "--rate", "1000"))
+	require.Equal(t, p.events[p.from+1:p.from+3], replayed("--id", p.events[p.from+1].ID, "--id", p.events[p.from+2].ID))
+	require.Equal(t, p.events[1:2], replayed("--key", "2", "--type", "orders.created"))
+	require.Empty(t, replayed("--table", "other.*"))
+	if p.gtidsOn {
+		require.Equal(t, p.events[p.from:], replayed("--from-gtid", p.gtids))
+		require.Equal(t, p.events[:p.from], replayed("--to-gtid", p.gtids))
+	}
+	if p.gtidsOn && p.server.Flavor == "mysql" {
+		require.Equal(t, []published{p.events[0], p.events[7]}, replayed("--gtids", p.events[0].GTID+","+p.events[7].GTID))
+	}
+	for range 2 { // the second goes on behind the first: there is nothing left
+		p.command(t, "replay", "--progress", "again.progress", "--sink", "file:again.jsonl")
+	}
+	again, err := os.ReadFile(filepath.Join(p.dir, "again.jsonl"))
+	require.NoError(t, err)
+	require.Equal(t, len(p.events), strings.Count(string(again), "\n"))
+	require.Equal(t, before, p.checkpoint(t))
+
+	for i, e := range p.events {
+		var r traceReport
+		require.NoError(t, json.Unmarshal([]byte(p.command(t, "trace", e.ID, "-o", "json")), &r))
+		require.Equal(t, e.GTID, r.GTID)
+		var compact bytes.Buffer
+		require.NoError(t, json.Compact(&compact, r.Event))
+		require.Equal(t, strings.TrimSpace(e.line), compact.String())
+		require.True(t, r.Published)
+		require.Equal(t, "events[0] (table "+p.database+".orders)", r.Rule)
+		require.Len(t, r.Found, 1)
+		require.Equal(t, i+1, r.Found[0].Line)
+		if i == p.from+1 {
+			require.Equal(t, "update", r.Operation)
+			require.JSONEq(t, `{"id":1,"state":"new"}`, string(r.Before))
+			require.JSONEq(t, `{"id":1,"state":"paid"}`, string(r.After))
+		}
+		if i == p.from+5 {
+			break // what follows was published for the first time between repeats
+		}
+	}
 }
 
 // movesLive: a checkpoint that a daemon holds is moved by that daemon only, which goes on from there.
@@ -317,6 +387,14 @@ func (p *past) refusesWhatCannotBe(t *testing.T) {
 	refused(exitConfig, "is not the beginning of a transaction", "rewind", "--to-position", increment(p.position), "--yes")
 	p.server.Exec(t, fmt.Sprintf("INSERT INTO `%s`.orders VALUES ('next', 500, 1)", p.database))
 	file, offset := p.server.BinlogPosition(t)
+	var shown shownCheckpoint
+	require.NoError(t, json.Unmarshal([]byte(p.command(t, "checkpoint", "show", "-o", "json")), &shown))
+	require.Empty(t, shown.Source.Error)
+	require.Positive(t, *shown.Source.Seconds)
+	require.EqualValues(t, offset-shown.Position.Offset, *shown.Source.Bytes)
+	require.Equal(t, p.gtidsOn, shown.Source.Behind != nil && *shown.Source.Behind == 1)
+	require.True(t, shown.Source.Binlogs.Available)
+	require.Equal(t, file, shown.Source.Binlogs.Needed)
 	refused(exitConfig, "checkpoint set --skip", "rewind", "--to-position", fmt.Sprintf("%s:%d", file, offset), "--yes")
 	p.runUntil(t, len(p.lines(t))+1)
 	before = p.checkpoint(t)
