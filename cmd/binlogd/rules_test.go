@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -129,4 +131,38 @@ func TestCheckNamesMistakesInRules(t *testing.T) {
 		s.more = strings.ReplaceAll(c.more, "DB", s.database)
 		s.requireRefusal(t, exitConfig, "binlogd.yaml"+c.line, strings.ReplaceAll(c.words, "DB", s.database))
 	}
+}
+
+// TestARuleThatFails: it ends the run with exit code 2, naming table, GTID and key; with on_error: skip the change is logged
+// and counted, and the next one published.
+func TestARuleThatFails(t *testing.T) {
+	t.Parallel()
+	server := testenv.MySQL(t)
+	s := newSetup(t, server)
+	s.start = "earliest"
+	server.Exec(t, "INSERT INTO `"+s.database+"`.orders VALUES (1, 'not a number'), (2, '22')")
+	port := freePort(t)
+	rule := func(more string) {
+		s.more = "    emit: [{type: counted, on: insert, data: {n: number(new.state)}" + more + "}]\n" + fmt.Sprintf("admin: {listen: 127.0.0.1:%d}\n", port)
+		s.write(t)
+	}
+	rule("")
+	code, _, stderr := binlogd(t, s.dir, "run")
+	require.Equal(t, exitConfig, code, stderr)
+	for _, words := range []string{"map change 1 of table " + s.database + ".orders in transaction ", "rule events[0].emit[0].data (counted), key \"1\"", "the text is no number", "on_error: skip"} {
+		require.Contains(t, stderr, words)
+	}
+	require.NotContains(t, stderr, "not a number")
+
+	rule(", on_error: skip")
+	d := startDaemon(t, s.dir, "run")
+	d.await(t, "skipped a change: its rule failed")
+	eventually(t, func() bool { return len(s.types(t)) == 1 }, "the other row")
+	require.Contains(t, s.lines(t)[0].line, `"data":{"n":22}`)
+	answer, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/metrics", port))
+	require.NoError(t, err)
+	metrics, err := io.ReadAll(answer.Body)
+	require.NoError(t, errors.Join(err, answer.Body.Close()))
+	require.Contains(t, string(metrics), `binlogd_skipped_changes_total{name="shop"} 1`)
+	require.Equal(t, exitOK, d.stop(t, syscall.SIGTERM))
 }
