@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,8 +27,10 @@ type kafkaBackend struct {
 	options  KafkaOptions
 	name     string
 	config   *sarama.Config
-	client   sarama.Client       // nil until something is asked
-	producer sarama.SyncProducer // nil until something is written, and after each error
+	client   sarama.Client // nil until something is asked
+	producer kafkaProducer // nil until something is written, and after each error
+	writer   KafkaWriter   // whom producers are of; nil for ones of its own
+	base     []byte        // the record that was read or written last
 	log      kafkaLog
 	lease    lease // that was claimed
 }
@@ -83,7 +86,8 @@ func (b *kafkaBackend) record(ctx context.Context) ([]byte, error) {
 	if err := b.read(ctx); err != nil {
 		return nil, err
 	}
-	return b.log.cells[b.name], nil
+	b.base = b.log.cells[b.name]
+	return b.base, nil
 }
 
 func (b *kafkaBackend) parts(ctx context.Context, s shelf) ([]part, error) {
@@ -133,7 +137,7 @@ func (b *kafkaBackend) claim(ctx context.Context, mine lease, waited bool) (thei
 		return before, err
 	}
 	// From here on, whoever else writes is fenced, or will fence this process.
-	if err := b.begin(); err != nil {
+	if err := b.begin(ctx); err != nil {
 		return nil, err
 	}
 	now, err := b.holder(ctx)
@@ -192,14 +196,22 @@ func (b *kafkaBackend) commit(ctx context.Context, w batch) error {
 // take away, it first makes sure that the lease is still its own, and once more when no other
 // can write any more. While it claims, the lease is not yet its own.
 func (b *kafkaBackend) write(ctx context.Context, claiming bool, cells map[string][]byte) error {
+	record, saves := cells[b.name]
 	for attempt := 1; ; attempt++ {
 		if b.producer == nil {
 			if err := b.resume(ctx, claiming); err != nil {
 				return err
 			}
+			if saves && !bytes.Equal(b.log.cells[b.name], b.base) {
+				b.end()
+				return errMovedOn
+			}
 		}
-		err := b.transact(cells)
+		err := b.producer.transact(ctx, cells, saves)
 		if err == nil {
+			if saves {
+				b.base = record
+			}
 			for key, value := range cells {
 				if b.log.cells != nil {
 					b.log.set(key, value)
@@ -215,8 +227,8 @@ func (b *kafkaBackend) write(ctx context.Context, claiming bool, cells map[strin
 }
 
 func (b *kafkaBackend) resume(ctx context.Context, claiming bool) error {
-	for _, step := range []func() error{func() error { return nil }, b.begin} {
-		if err := step(); err != nil {
+	for _, step := range []func(context.Context) error{func(context.Context) error { return nil }, b.begin} {
+		if err := step(ctx); err != nil {
 			return err
 		}
 		theirs, err := b.holder(ctx)
@@ -239,46 +251,70 @@ func (b *kafkaBackend) resume(ctx context.Context, claiming bool) error {
 }
 
 // begin fences whoever wrote before, and ends what that one left unfinished.
-func (b *kafkaBackend) begin() error {
+func (b *kafkaBackend) begin(ctx context.Context) error {
 	b.end()
+	if b.writer != nil {
+		if err := b.writer.Begin(ctx); err != nil {
+			return err
+		}
+		b.producer = &togetherProducer{writer: b.writer, topic: b.options.topic()}
+		return nil
+	}
 	client, err := b.connect()
 	if err != nil {
 		return err
 	}
-	if b.producer, err = sarama.NewSyncProducerFromClient(client); err != nil {
-		b.producer = nil
+	own, err := sarama.NewSyncProducerFromClient(client)
+	if err != nil {
 		return fmt.Errorf("begin to write under the transactional id %s: %w", b.config.Producer.Transaction.ID, err)
 	}
+	b.producer = &ownProducer{sync: own, topic: b.options.topic()}
 	return nil
 }
 
 // end gives the producer up.
 func (b *kafkaBackend) end() {
 	if b.producer != nil {
-		_ = b.producer.Close() // what it had under way is ended by the next one
+		b.producer.end() // what it had under way is ended by the next one
 		b.producer = nil
 	}
 }
 
-func (b *kafkaBackend) transact(cells map[string][]byte) error {
-	if err := b.producer.BeginTxn(); err != nil {
+// kafkaProducer writes cells in transactions, until it is fenced or fails.
+type kafkaProducer interface {
+	// transact writes cells in one transaction; nil is a tombstone. saves says that the
+	// record is among them.
+	transact(ctx context.Context, cells map[string][]byte, saves bool) error
+	end()
+}
+
+// ownProducer is one for checkpoints alone.
+type ownProducer struct {
+	sync  sarama.SyncProducer
+	topic string
+}
+
+func (p *ownProducer) end() { _ = p.sync.Close() }
+
+func (p *ownProducer) transact(_ context.Context, cells map[string][]byte, _ bool) error {
+	if err := p.sync.BeginTxn(); err != nil {
 		return fmt.Errorf("begin a transaction: %w", err)
 	}
 	messages := make([]*sarama.ProducerMessage, 0, len(cells))
 	for key, value := range cells {
-		m := &sarama.ProducerMessage{Topic: b.options.topic(), Partition: kafkaPartition, Key: sarama.StringEncoder(key)}
+		m := &sarama.ProducerMessage{Topic: p.topic, Partition: kafkaPartition, Key: sarama.StringEncoder(key)}
 		if value != nil {
 			m.Value = sarama.ByteEncoder(value)
 		}
 		messages = append(messages, m)
 	}
-	if err := b.producer.SendMessages(messages); err != nil {
+	if err := p.sync.SendMessages(messages); err != nil {
 		if failed, ok := errors.AsType[sarama.ProducerErrors](err); ok && len(failed) > 0 {
 			err = failed[0].Err
 		}
 		return fmt.Errorf("write: %w", err)
 	}
-	if err := b.producer.CommitTxn(); err != nil {
+	if err := p.sync.CommitTxn(); err != nil {
 		return fmt.Errorf("commit: %w", err)
 	}
 	return nil

@@ -27,6 +27,9 @@ type KafkaOptions struct {
 	Timeout           time.Duration `yaml:"timeout"`   // of an answer; 5 s by default
 	TLS               *TLSOptions   `yaml:"tls"`
 	SASL              *SASLOptions  `yaml:"sasl"`
+	// TransactionalID is what the brokers know the pipeline's transactions by; made of the
+	// topic and the pipeline's name where it is empty.
+	TransactionalID string `yaml:"-"`
 }
 
 // SASLOptions are how binlogd shows the brokers who it is.
@@ -105,7 +108,7 @@ func (o *KafkaOptions) config(pipeline string) (*sarama.Config, error) {
 	c.Producer.Retry.Max, c.Producer.Retry.Backoff = 3, 100*time.Millisecond
 	c.Producer.Return.Successes, c.Producer.Return.Errors = true, true
 	c.Producer.Partitioner = sarama.NewManualPartitioner
-	c.Producer.Transaction.ID = o.topic() + "/" + pipeline
+	c.Producer.Transaction.ID = o.transactionalID(pipeline)
 	c.Producer.Transaction.Timeout = transactionTimeout
 	c.Producer.Transaction.Retry.Max, c.Producer.Transaction.Retry.Backoff = 50, 20*time.Millisecond
 
@@ -159,3 +162,14 @@ func (s *scramClient) Begin(user, password, authzID string) error {
 func (s *scramClient) Step(challenge string) (string, error) { return s.conversation.Step(challenge) }
 
 func (s *scramClient) Done() bool { return s.conversation.Done() }
+
+// ChosenTopic is the topic that is used.
+func (o *KafkaOptions) ChosenTopic() string { return o.topic() }
+
+// transactionalID is what the brokers know the pipeline's transactions by.
+func (o *KafkaOptions) transactionalID(pipeline string) string {
+	if o.TransactionalID != "" {
+		return o.TransactionalID
+	}
+	return o.topic() + "/" + pipeline
+}

@@ -55,3 +55,16 @@ func (r *Record) Resume() canal.Resume {
 	}
 	return from
 }
+
+// SamePlace reports whether two records stand for the same events: everything before them
+// is published by both, and nothing behind.
+func (r *Record) SamePlace(o *Record) bool {
+	same := func(a, b *canal.Position) bool {
+		if a == nil || b == nil {
+			return a == b
+		}
+		return a.File == b.File && a.Offset == b.Offset && a.GTIDs.Equal(b.GTIDs)
+	}
+	partial := r.Partial == nil && o.Partial == nil || r.Partial != nil && o.Partial != nil && *r.Partial == *o.Partial
+	return partial && same(&r.Position, &o.Position) && same(r.Published, o.Published) && r.Counters == o.Counters
+}

@@ -26,7 +26,9 @@ type redisBackend struct {
 	options RedisOptions
 	name    string
 	client  *redis.Client
-	lease   lease // that was claimed
+	lease   lease      // that was claimed
+	cargo   RedisCargo // what goes along with records; nil for nothing
+	base    []byte     // the record that was read or written last
 }
 
 func newRedis(o RedisOptions, name string) (*redisBackend, error) {
@@ -53,10 +55,14 @@ func (b *redisBackend) keys() []string {
 func (b *redisBackend) record(ctx context.Context) ([]byte, error) {
 	content, err := b.client.Get(ctx, b.key("")).Bytes()
 	if errors.Is(err, redis.Nil) {
+		b.base = nil
 		return nil, nil
 	}
 	if content == nil && err == nil {
 		content = []byte{}
+	}
+	if err == nil {
+		b.base = content
 	}
 	return content, err
 }
@@ -101,9 +107,18 @@ func (b *redisBackend) claim(ctx context.Context, mine lease, _ bool) (theirs *l
 	return theirs, json.Unmarshal([]byte(answer), theirs)
 }
 
-// writeScript writes a batch: ARGV are the token of the lease, then its new content and length in ms where
-// it is renewed (or empty), then "release" or empty, then commands of the batch.
-// It answers with the lease of whoever has the checkpoint instead, or an empty text.
+// writeScript writes a batch: ARGV are the token of the lease, then commands, which are done
+// in order:
+//
+//	expect SHA1          ends it unless the record has that hash
+//	stream KEY           refuses the batch unless the key is a stream, or nothing
+//	record CONTENT
+//	put KEY NUMBER DATA  a part, in a hash
+//	drop KEY NUMBER
+//	renew LEASE MS       release
+//	append {N ARGS…}…    entries for streams, to the end: the arguments of XADD behind their number
+//
+// It answers with a number, and the lease of whoever has the checkpoint instead, or an empty text.
 var writeScript = redis.NewScript(`
 local holder = redis.call('GET', KEYS[5])
 if holder and holder ~= ARGV[1] then
@@ -122,6 +137,22 @@ while i <= #ARGV do
     redis.call('HSET', KEYS[tonumber(ARGV[i+1])], ARGV[i+2], ARGV[i+3]); i = i + 4
   elseif what == 'drop' then
     redis.call('HDEL', KEYS[tonumber(ARGV[i+1])], ARGV[i+2]); i = i + 3
+  elseif what == 'expect' then
+    if redis.sha1hex(redis.call('GET', KEYS[1]) or '') ~= ARGV[i+1] then return {3, ''} end
+    i = i + 2
+  elseif what == 'stream' then
+    local key = KEYS[tonumber(ARGV[i+1])]
+    local kind = redis.call('TYPE', key).ok
+    if kind ~= 'stream' and kind ~= 'none' then
+      return redis.error_reply('WRONGTYPE ' .. key .. ' holds no stream but a ' .. kind)
+    end
+    i = i + 2
+  elseif what == 'append' then
+    i = i + 1
+    while i <= #ARGV do
+      local n = tonumber(ARGV[i])
+      redis.call('XADD', unpack(ARGV, i + 1, i + n)); i = i + n + 1
+    end
   elseif what == 'renew' then
     redis.call('SET', KEYS[4], ARGV[i+1], 'PX', ARGV[i+2]); i = i + 3
   else
@@ -136,13 +167,18 @@ const (
 	redisDone    = 0
 	redisTaken   = 1
 	redisEmptied = 2
+	redisMovedOn = 3
 )
 
 // errEmptied says that what was saved is gone from the server.
 var errEmptied = errors.New("the checkpoint is gone from the server, which has lost its data or was emptied")
 
 func (b *redisBackend) write(ctx context.Context, commands ...any) error {
-	answer, err := writeScript.Run(ctx, b.client, b.keys(), append([]any{b.lease.Token}, commands...)...).Slice()
+	return b.run(ctx, b.keys(), commands)
+}
+
+func (b *redisBackend) run(ctx context.Context, keys []string, commands []any) error {
+	answer, err := writeScript.Run(ctx, b.client, keys, append([]any{b.lease.Token}, commands...)...).Slice()
 	if err != nil {
 		return err
 	}
@@ -154,6 +190,8 @@ func (b *redisBackend) write(ctx context.Context, commands ...any) error {
 		return nil
 	case int64(redisEmptied):
 		return errEmptied
+	case int64(redisMovedOn):
+		return errMovedOn
 	}
 	fenced, theirs := &FencedError{}, lease{}
 	if text, ok := answer[1].(string); ok && json.Unmarshal([]byte(text), &theirs) == nil {
@@ -194,7 +232,11 @@ func (b *redisBackend) commit(ctx context.Context, w batch) error {
 			commands = append(commands, "put", key, p.Key, p.Data)
 		}
 	}
-	if err := b.write(ctx, commands...); err != nil {
+	if b.cargo != nil && w.record != nil {
+		if err := b.writeTogether(ctx, w.record, commands); err != nil {
+			return err
+		}
+	} else if err := b.write(ctx, commands...); err != nil {
 		return err
 	}
 	return b.wait(ctx)

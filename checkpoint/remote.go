@@ -144,7 +144,8 @@ type remote struct {
 	// saved, and again after an error, since that leaves it open what is there.
 	journal *journal
 	before  *Record
-	lost    error // a *FencedError, once another process has the lease
+	sparse  time.Duration // between automatic entries of the history; 0 makes one with every save
+	lost    error         // a *FencedError, once another process has the lease
 
 	fenced   chan struct{} // closed with lost
 	stop     context.CancelFunc
@@ -215,6 +216,9 @@ func (r *remote) save(ctx context.Context, record *Record, m *Move) (Entry, erro
 		}
 	}
 	record, e := r.author.entry(r.journal.next(), r.before, record, m)
+	if last := r.journal.last; e.Action == ActionSave && last != nil && e.At.Sub(last.At) < r.sparse {
+		return r.saveAlone(ctx, record)
+	}
 	data, err := encode(record, e)
 	if err != nil {
 		return Entry{}, err
@@ -229,6 +233,20 @@ func (r *remote) save(ctx context.Context, record *Record, m *Move) (Entry, erro
 	}
 	r.author.saved, r.before = true, &e.Record
 	return *e, nil
+}
+
+// saveAlone saves a record without an entry of the history.
+func (r *remote) saveAlone(ctx context.Context, record *Record) (Entry, error) {
+	data, err := encode(record, nil)
+	if err == nil {
+		err = r.commit(ctx, batch{record: data})
+	}
+	if err != nil {
+		r.journal = nil
+		return Entry{}, err
+	}
+	r.before = record
+	return Entry{}, nil
 }
 
 // openJournal reads what is there. A record that cannot be read is in the way of a move,

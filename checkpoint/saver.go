@@ -126,6 +126,21 @@ func (s *Saver) Flush(ctx context.Context) error {
 	return nil
 }
 
+// Saved takes note of the tracker's record as it was saved by other means: together with
+// events. The record counts as seen.
+func (s *Saver) Saved(r *Record) {
+	s.saving.Lock()
+	defer s.saving.Unlock()
+	_, _ = s.Tracker.Record()
+	s.unsaved = false
+	s.mu.Lock()
+	s.last = r
+	s.mu.Unlock()
+}
+
+// Stamp fills in when and by whom r is written.
+func Stamp(r *Record) { r.WrittenAt, r.WrittenBy = time.Now().UTC(), writtenBy() }
+
 // Last returns the record that was saved last by this Saver, and false before there is
 // one. Its WrittenAt says when. It must not be changed.
 func (s *Saver) Last() (*Record, bool) {

@@ -117,6 +117,19 @@ func (t *Tracker) Peek() Record {
 	return t.snapshot()
 }
 
+// Ahead returns the record as it will be once everything that was begun is durable. It is
+// for sinks that take the record together with the events before it.
+func (t *Tracker) Ahead() Record {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	later := Tracker{record: t.snapshot(), published: t.published.Clone(), end: t.end}
+	later.record.Published = nil // snapshot finds out
+	for ticket := t.ring.first; ticket < t.ring.next; ticket++ {
+		later.apply(t.ring.slot(ticket))
+	}
+	return later.snapshot()
+}
+
 // Waiting is the number of transactions and pieces that wait for a confirmation, of
 // themselves or of one before them. Runs of those without events count once.
 func (t *Tracker) Waiting() int {

@@ -221,10 +221,13 @@ func randomRun(t *testing.T, k kind, r *rand.Rand) {
 		require.Equal(t, !cmp.Equal(before, got), changed)
 		before = got
 	}
+	ahead := tracker.Ahead()
+	require.Empty(t, cmp.Diff(before, tracker.Peek()), "looking ahead changes nothing")
 	for _, b := range open {
 		b.done = true
 		tracker.Done(b.ticket)
 	}
+	require.Empty(t, cmp.Diff(expected(k, all), ahead))
 	require.Empty(t, cmp.Diff(expected(k, all), tracker.Peek()))
 	require.Zero(t, tracker.Waiting())
 }

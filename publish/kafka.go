@@ -36,6 +36,8 @@ type Kafka struct {
 	encoder     kafkaEncoder
 	answers     chan kafkaAnswer
 
+	transaction *kafkaTransaction // nil unless publish.kafka.exactly_once is set
+
 	batch *Batch            // what touched partitions hold events of; nil after a success
 	used  []*kafkaPartition // partitions with events of batch, in order of appearance
 }
@@ -61,7 +63,7 @@ func OpenKafka(o KafkaOptions, logger *slog.Logger) (*Kafka, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open Kafka client: %w", err)
 	}
-	return &Kafka{
+	k := &Kafka{
 		options:     o,
 		logger:      logger,
 		conns:       conns,
@@ -70,16 +72,25 @@ func OpenKafka(o KafkaOptions, logger *slog.Logger) (*Kafka, error) {
 		topics:      make(map[string]*kafkaTopic),
 		partitioner: sarama.NewMurmur2Partitioner(""),
 		encoder:     newKafkaEncoder(kafkaCodecs[o.Compression]),
-	}, nil
+	}
+	if o.ExactlyOnce {
+		k.transaction = &kafkaTransaction{id: o.TransactionalID}
+		k.encoder.transactional = true
+	}
+	return k, nil
 }
 
-// Publish sends the unconfirmed events of b and returns when all are acknowledged. Called
+// Publish sends the unconfirmed events of b and returns when all are acknowledged; with
+// publish.kafka.exactly_once, in one transaction that is committed. Called
 // again with the same b after a failure, it repeats requests whose answers are missing
 // exactly as they were; a broker that has them already says so and does not write them
 // twice.
 func (k *Kafka) Publish(ctx context.Context, b *Batch) error {
 	if err := ctx.Err(); err != nil {
 		return err
+	}
+	if k.transaction != nil {
+		return k.publishTransaction(ctx, b)
 	}
 	defer k.conns.watch(ctx)()
 	err := k.publish(ctx, b)
@@ -187,8 +198,9 @@ func connect(b *sarama.Broker, config *sarama.Config) error {
 	return kafkaError(err, "")
 }
 
-// Close gives up the connections.
+// Close gives up the connections, and aborts a transaction that is open.
 func (k *Kafka) Close() error {
+	k.abort()
 	for _, b := range k.client.Brokers() {
 		_ = b.Close() // joins the goroutine that reads from it; an error means that it is closed
 	}
@@ -200,6 +212,9 @@ func (k *Kafka) Close() error {
 
 // producer returns an id that a partition which gave up old has not used.
 func (k *Kafka) producer(old producerID) (producerID, error) {
+	if k.transaction != nil {
+		return k.transaction.producer, nil
+	}
 	if k.newest.known && k.newest != old {
 		return k.newest, nil
 	}

@@ -164,6 +164,9 @@ func (k *Kafka) send(lane *kafkaLane, b *Batch, failures *kafkaFailures) bool {
 		RequiredAcks: sarama.WaitForAll,
 		Timeout:      int32(k.options.timeout().Milliseconds()),
 	}
+	if k.transaction != nil {
+		request.TransactionalID = &k.transaction.id
+	}
 	var sent []kafkaSent
 	k.encoder.reset()
 	room := kafkaRequestSize
@@ -237,7 +240,7 @@ func (k *Kafka) settle(a kafkaAnswer, b *Batch, first bool, failures *kafkaFailu
 		default:
 			s.chunk.state = chunkUnsent
 			s.partition.failed = true
-			s.refused(block, b, failures)
+			s.refused(block, b, k.transaction != nil, failures)
 		}
 	}
 }
@@ -272,7 +275,7 @@ func (k *Kafka) lost(a kafkaAnswer, b *Batch, first bool, failures *kafkaFailure
 }
 
 // refused takes in that the leader did not take a chunk.
-func (s kafkaSent) refused(block *sarama.ProduceResponseBlock, b *Batch, failures *kafkaFailures) {
+func (s kafkaSent) refused(block *sarama.ProduceResponseBlock, b *Batch, transactional bool, failures *kafkaFailures) {
 	p := s.partition
 	err := fmt.Errorf("publish to topic %s, partition %d: %w", p.topic.name, p.id, block.Err)
 	if block.ErrorMessage != nil && *block.ErrorMessage != "" {
@@ -283,6 +286,10 @@ func (s kafkaSent) refused(block *sarama.ProduceResponseBlock, b *Batch, failure
 		failures.add(s.tooLarge(b, err), true)
 	case sarama.ErrOutOfOrderSequenceNumber, sarama.ErrUnknownProducerID, sarama.ErrInvalidProducerEpoch,
 		sarama.ErrInvalidProducerIDMapping, sarama.ErrProducerFenced:
+		if transactional { // all of the transaction is to be published again, under another epoch
+			failures.add(err, false)
+			break
+		}
 		// Where an earlier chunk is missing, this follows from it. Otherwise the broker
 		// has forgotten the producer, or lost records: begin a new sequence.
 		if p.chunks[0] == s.chunk {

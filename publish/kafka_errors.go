@@ -16,6 +16,8 @@ var kafkaRemedies = []struct {
 }{
 	{sarama.ErrTopicAuthorizationFailed, "let the user of publish.kafka.sasl (or of the client certificate) write to, describe and, unless publish.kafka.create_topics is false, create the topic: kafka-acls.sh --add --allow-principal User:NAME --producer --topic TOPIC"},
 	{sarama.ErrClusterAuthorizationFailed, "let the user create topics (or set publish.kafka.create_topics: false) and, before Kafka 2.8, write idempotently: kafka-acls.sh --add --allow-principal User:NAME --operation IdempotentWrite --cluster"},
+	{sarama.ErrTransactionalIDAuthorizationFailed, "let the user publish in transactions: kafka-acls.sh --add --allow-principal User:NAME --operation Write --operation Describe --transactional-id ID; ID begins with publish.kafka.transactional_id_prefix"},
+	{sarama.ErrInvalidTransactionTimeout, "lower publish.kafka.transaction_timeout to what transaction.max.timeout.ms of the brokers allows, or raise that"},
 	{sarama.ErrSASLAuthenticationFailed, "check publish.kafka.sasl: mechanism, user and password"},
 	{sarama.ErrUnsupportedSASLMechanism, "write a mechanism that the broker has enabled in publish.kafka.sasl.mechanism"},
 	{sarama.ErrIllegalSASLState, "check that the listener at publish.kafka.brokers is one with SASL"},

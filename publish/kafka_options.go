@@ -27,8 +27,20 @@ type KafkaOptions struct {
 	Timeout time.Duration `yaml:"timeout"`
 	TLS     *TLSOptions   `yaml:"tls"`
 	SASL    *SASLOptions  `yaml:"sasl"`
-	// ExactlyOnce is part of the configuration's contract; this release refuses it.
+	// ExactlyOnce publishes events together with the checkpoint, in Kafka's transactions.
+	// The keys below belong to it; Kafka 2.5 or newer is needed.
 	ExactlyOnce bool `yaml:"exactly_once"`
+	// TransactionalIDPrefix stands before the pipeline's name in what the brokers know its
+	// transactions by (transactional.id); the checkpoint's topic and a slash by default.
+	TransactionalIDPrefix string `yaml:"transactional_id_prefix"`
+	TransactionalID       string `yaml:"-"` // the whole; two processes that have it fence each other
+	// TransactionTimeout is how long a transaction may stay open before the brokers abort
+	// it; 60 s by default.
+	TransactionTimeout time.Duration `yaml:"transaction_timeout"`
+	// TransactionEvents and TransactionLinger close a transaction: this many events, 20,000
+	// by default, or this long after its first one, 5 ms by default.
+	TransactionEvents int           `yaml:"transaction_events"`
+	TransactionLinger time.Duration `yaml:"transaction_linger"`
 }
 
 // SASLOptions are how binlogd shows the brokers who it is.
@@ -68,8 +80,8 @@ func (o *KafkaOptions) Validate() error {
 	if o.Timeout != 0 && o.Timeout < 100*time.Millisecond {
 		return fmt.Errorf("publish.kafka.timeout: %s is too short to replicate anything; write at least 100ms, for example 10s", o.Timeout)
 	}
-	if o.ExactlyOnce {
-		return errors.New("publish.kafka.exactly_once: this release does not offer it yet; leave it out: events are published at least once, and a repeated event carries the same id")
+	if err := o.validateTransactions(); err != nil {
+		return err
 	}
 	if o.SASL != nil {
 		switch o.SASL.Mechanism {
@@ -83,6 +95,55 @@ func (o *KafkaOptions) Validate() error {
 	}
 	_, err := o.TLS.config("publish.kafka.tls")
 	return err
+}
+
+// validateTransactions looks at the keys that belong to exactly_once.
+func (o *KafkaOptions) validateTransactions() error {
+	for key, set := range map[string]bool{
+		"transactional_id_prefix": o.TransactionalIDPrefix != "", "transaction_timeout": o.TransactionTimeout != 0,
+		"transaction_events": o.TransactionEvents != 0, "transaction_linger": o.TransactionLinger != 0,
+	} {
+		if set && !o.ExactlyOnce {
+			return fmt.Errorf("publish.kafka.%s: belongs to exactly_once, which is not set; write exactly_once: true, or leave it out", key)
+		}
+	}
+	switch {
+	case len(o.TransactionalIDPrefix) > 200:
+		return errors.New("publish.kafka.transactional_id_prefix: is too long; write at most 200 characters, or leave it out")
+	case o.TransactionTimeout != 0 && o.TransactionTimeout < time.Second:
+		return fmt.Errorf("publish.kafka.transaction_timeout: %s is too short; write at least 1s, for example 60s", o.TransactionTimeout)
+	case o.TransactionEvents < 0:
+		return fmt.Errorf("publish.kafka.transaction_events: %d is negative; write how many events end a transaction, or leave it out for %d", o.TransactionEvents, defaultTransactionEvents)
+	case o.TransactionLinger < 0 || o.TransactionLinger > time.Minute:
+		return fmt.Errorf("publish.kafka.transaction_linger: %s is out of range; write a time up to 1m, or leave it out for %s", o.TransactionLinger, defaultTransactionLinger)
+	}
+	return nil
+}
+
+const (
+	defaultTransactionEvents  = 20_000
+	defaultTransactionLinger  = 5 * time.Millisecond
+	defaultTransactionTimeout = time.Minute
+)
+
+func (o *KafkaOptions) transactionTimeout() time.Duration {
+	if o.TransactionTimeout == 0 {
+		return defaultTransactionTimeout
+	}
+	return o.TransactionTimeout
+}
+
+// TransactionLimits say when a transaction is closed: after so many events, or so long
+// after the first one.
+func (o *KafkaOptions) TransactionLimits() (events int, linger time.Duration) {
+	events, linger = o.TransactionEvents, o.TransactionLinger
+	if events == 0 {
+		events = defaultTransactionEvents
+	}
+	if linger == 0 {
+		linger = defaultTransactionLinger
+	}
+	return events, linger
 }
 
 func (o *KafkaOptions) createTopics() bool { return o.CreateTopics == nil || *o.CreateTopics }

@@ -77,7 +77,10 @@ func (k *Kafka) assign(ctx context.Context, b *Batch) error {
 				}
 			}
 		}
-		n, err := k.partition(e.Key, topic.count)
+		n, err := int32(0), error(nil) // where cells of the checkpoint go
+		if e.ID != "" {
+			n, err = k.partition(e.Key, topic.count)
+		}
 		if err != nil {
 			return fmt.Errorf("choose a partition of topic %s: %w", topic.name, err)
 		}

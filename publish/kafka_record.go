@@ -21,6 +21,7 @@ type kafkaEncoder struct {
 	id, kind, source, time   []byte // header keys
 	specversion, contenttype sarama.RecordHeader
 	codec                    sarama.CompressionCodec
+	transactional            bool
 	lists                    [][]*sarama.Record // one for each batch of records in a request
 	usedLists                int
 }
@@ -85,6 +86,7 @@ func (k *kafkaEncoder) batch(events []mapping.Event, indexes []int32, producer p
 		ProducerID:       producer.id,
 		ProducerEpoch:    producer.epoch,
 		FirstSequence:    sequence,
+		IsTransactional:  k.transactional,
 		Records:          list,
 	}
 }
@@ -98,6 +100,10 @@ func occurredAt(e *mapping.Event) time.Time {
 }
 
 func (k *kafkaEncoder) record(e *mapping.Event) *sarama.Record {
+	if e.ID == "" { // a cell of the checkpoint
+		k.records = append(k.records, sarama.Record{Key: e.Key, Value: e.Payload})
+		return &k.records[len(k.records)-1]
+	}
 	from := len(k.pointers)
 	k.header(k.id, e.ID)
 	k.header(k.kind, e.Type)

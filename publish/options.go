@@ -65,6 +65,11 @@ func (o Options) Describe() string {
 	}
 }
 
+// ExactlyOnce reports whether events are published together with the checkpoint.
+func (o Options) ExactlyOnce() bool {
+	return o.Kafka != nil && o.Kafka.ExactlyOnce || o.Redis != nil && o.Redis.ExactlyOnce
+}
+
 // Open opens the sink that o chooses. It validates o first. A broker is not contacted
 // before the first Ping or Publish, so that one that is away does not keep binlogd from
 // starting; a file is opened, locked and repaired at once.
@@ -80,7 +85,7 @@ func Open(_ context.Context, o Options, deps Deps) (Sink, error) {
 	case o.Kafka != nil:
 		return OpenKafka(*o.Kafka, logger)
 	case o.Redis != nil:
-		return OpenRedis(*o.Redis)
+		return OpenRedis(*o.Redis, logger)
 	case o.File != nil:
 		return OpenFile(*o.File, logger)
 	default:

@@ -33,7 +33,9 @@ func TestOptionsThatAreWrong(t *testing.T) {
 		"publish.kafka.partitions: -1":                                                       kafka(func(o *publish.KafkaOptions) { o.Partitions = -1 }),
 		"publish.kafka.replication_factor: 40000":                                            kafka(func(o *publish.KafkaOptions) { o.ReplicationFactor = 40000 }),
 		"publish.kafka.timeout: 1ms":                                                         kafka(func(o *publish.KafkaOptions) { o.Timeout = time.Millisecond }),
-		"publish.kafka.exactly_once: this release":                                           kafka(func(o *publish.KafkaOptions) { o.ExactlyOnce = true }),
+		"publish.kafka.transaction_events: belongs to exactly_once":                          kafka(func(o *publish.KafkaOptions) { o.TransactionEvents = 5 }),
+		"publish.kafka.transaction_timeout: 1ms is too short":                                kafka(func(o *publish.KafkaOptions) { o.ExactlyOnce, o.TransactionTimeout = true, time.Millisecond }),
+		"publish.kafka.transaction_linger: 1h0m0s is out of range":                           kafka(func(o *publish.KafkaOptions) { o.ExactlyOnce, o.TransactionLinger = true, time.Hour }),
 		"publish.kafka.sasl.mechanism: \"GSSAPI\"":                                           kafka(func(o *publish.KafkaOptions) { o.SASL = &publish.SASLOptions{Mechanism: "GSSAPI", User: "u"} }),
 		"publish.kafka.sasl.user: is missing":                                                kafka(func(o *publish.KafkaOptions) { o.SASL = &publish.SASLOptions{} }),
 		"publish.kafka.tls.mode: \"tls\"":                                                    kafka(func(o *publish.KafkaOptions) { o.TLS = &publish.TLSOptions{Mode: "tls"} }),
@@ -44,7 +46,8 @@ func TestOptionsThatAreWrong(t *testing.T) {
 		"publish.redis.max_len: -1":                                                          redis(func(o *publish.RedisOptions) { o.MaxLen = -1 }),
 		"publish.redis.timeout: 1ms":                                                         redis(func(o *publish.RedisOptions) { o.Timeout = time.Millisecond }),
 		"publish.redis.password: is missing":                                                 redis(func(o *publish.RedisOptions) { o.Username = "u" }),
-		"publish.redis.exactly_once: this release":                                           redis(func(o *publish.RedisOptions) { o.ExactlyOnce = true }),
+		"publish.redis.deduplicate: is of no use with exactly_once":                          redis(func(o *publish.RedisOptions) { o.ExactlyOnce, o.Deduplicate = true, time.Hour }),
+		"publish.redis.max_age: excludes max_len":                                            redis(func(o *publish.RedisOptions) { o.MaxLen, o.MaxAge = 5, time.Hour }),
 		"publish.redis.tls.mode: \"x\"":                                                      redis(func(o *publish.RedisOptions) { o.TLS = &publish.TLSOptions{Mode: "x"} }),
 	} {
 		t.Run(want, func(t *testing.T) {

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
@@ -28,6 +30,9 @@ type Redis struct {
 
 	entries []redisEntry // of one transaction
 	args    []any        // of the entries' commands
+
+	carried *Batch // what goes along with the next save of the checkpoint
+	trims   trimWatch
 }
 
 type redisEntry struct {
@@ -43,7 +48,7 @@ const (
 )
 
 // OpenRedis validates o and returns a sink that has not contacted the server yet.
-func OpenRedis(o RedisOptions) (*Redis, error) {
+func OpenRedis(o RedisOptions, logger *slog.Logger) (*Redis, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
@@ -53,7 +58,7 @@ func OpenRedis(o RedisOptions) (*Redis, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Redis{options: o, conns: conns, client: client}, nil
+	return &Redis{options: o, conns: conns, client: client, trims: trimWatch{logger: logger}}, nil
 }
 
 // Publish appends the unconfirmed events of b to their streams, in order.
@@ -74,6 +79,7 @@ func (r *Redis) Publish(ctx context.Context, b *Batch) error {
 			return err
 		}
 	}
+	r.watchTrimming(ctx, b)
 	return nil
 }
 
@@ -96,6 +102,9 @@ func (r *Redis) gather(b *Batch, next int) int {
 
 // execute runs one transaction and confirms what it made durable.
 func (r *Redis) execute(ctx context.Context, b *Batch) error {
+	if r.options.Deduplicate > 0 {
+		return r.executeOnce(ctx, b)
+	}
 	pipe := r.client.TxPipeline()
 	for i := range r.entries {
 		from := len(r.args)
@@ -115,12 +124,21 @@ func (r *Redis) execute(ctx context.Context, b *Batch) error {
 	return r.failed(err, b)
 }
 
-// append appends the XADD for e to args. Strings go in by pointer, which costs no
-// allocation.
+// append appends the XADD for e to args.
 func (r *Redis) append(e *mapping.Event) {
-	r.args = append(r.args, "XADD", &e.Topic)
-	if r.options.MaxLen > 0 {
+	r.args = append(r.args, "XADD")
+	r.appendArguments(e)
+}
+
+// appendArguments appends what stands behind XADD for e to args. Strings go in by pointer,
+// which costs no allocation.
+func (r *Redis) appendArguments(e *mapping.Event) {
+	r.args = append(r.args, &e.Topic)
+	switch {
+	case r.options.MaxLen > 0:
 		r.args = append(r.args, "MAXLEN", "~", &r.options.MaxLen)
+	case r.options.MaxAge > 0:
+		r.args = append(r.args, "MINID", "~", time.Now().Add(-r.options.MaxAge).UnixMilli())
 	}
 	r.args = append(r.args, "*", "id", &e.ID, "type", &e.Type, "key", e.Key, "event", e.Payload)
 	for i := range e.Headers {
@@ -175,6 +193,9 @@ func (r *Redis) Ping(ctx context.Context) error {
 		}
 		return fmt.Errorf("%w; check publish.redis.address, and that the server runs and lets this machine in", err)
 	}
+	if err := r.clusterRefusal(ctx); err != nil {
+		return err
+	}
 	// A user without the right to ask is not told; the first event then shows it.
 	role, err := r.client.Do(ctx, "ROLE").Slice()
 	if err == nil && len(role) > 0 && role[0] == "slave" {
@@ -224,5 +245,6 @@ func redisError(err error) error {
 // passes.
 func redisPassing(reply string) bool {
 	return strings.Contains(reply, "max number of clients reached") ||
-		strings.Contains(reply, "max number of clients + cluster")
+		strings.Contains(reply, "max number of clients + cluster") ||
+		strings.Contains(reply, "OOM command not allowed") // in a script, before Redis 7
 }

@@ -21,9 +21,16 @@ type RedisOptions struct {
 	TLS      *TLSOptions `yaml:"tls"`
 	// MaxLen is about how many entries a stream keeps; 0, the default, keeps all.
 	MaxLen int64 `yaml:"max_len"`
+	// MaxAge is about how long a stream keeps entries; 0, the default, keeps all. Redis 6.2
+	// or newer is needed for it. MaxLen and MaxAge exclude each other, as in XADD.
+	MaxAge time.Duration `yaml:"max_age"`
+	// Deduplicate is for how long the server remembers ids so that a repeated event is not
+	// appended again; 0, the default, appends repeats too.
+	Deduplicate time.Duration `yaml:"deduplicate"`
 	// Timeout is how long the server may take to answer; 10 s by default.
 	Timeout time.Duration `yaml:"timeout"`
-	// ExactlyOnce is part of the configuration's contract; this release refuses it.
+	// ExactlyOnce publishes events together with the checkpoint, which is kept on the same
+	// server.
 	ExactlyOnce bool `yaml:"exactly_once"`
 }
 
@@ -47,8 +54,15 @@ func (o *RedisOptions) Validate() error {
 	if o.Username != "" && o.Password == "" {
 		return errors.New("publish.redis.password: is missing beside a username; write it, for example as ${REDIS_PASSWORD}")
 	}
-	if o.ExactlyOnce {
-		return errors.New("publish.redis.exactly_once: this release does not offer it yet; leave it out: events are published at least once, and a repeated event carries the same id")
+	switch {
+	case o.MaxAge != 0 && o.MaxAge < time.Second:
+		return fmt.Errorf("publish.redis.max_age: %s is too short; write how long a stream keeps entries, for example 72h, or leave it out to keep all", o.MaxAge)
+	case o.MaxAge != 0 && o.MaxLen != 0:
+		return errors.New("publish.redis.max_age: excludes max_len, as Redis trims a stream by one of them; leave one out")
+	case o.Deduplicate != 0 && o.Deduplicate < time.Second:
+		return fmt.Errorf("publish.redis.deduplicate: %s is too short; write for how long repeats are kept out, for example 24h, or leave it out", o.Deduplicate)
+	case o.Deduplicate != 0 && o.ExactlyOnce:
+		return errors.New("publish.redis.deduplicate: is of no use with exactly_once, which repeats nothing; leave one out")
 	}
 	_, err := o.TLS.config("publish.redis.tls")
 	return err

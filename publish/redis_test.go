@@ -3,6 +3,7 @@ package publish_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"strings"
 	"testing"
@@ -52,7 +53,7 @@ func redisHarness(server *testenv.RedisServer) publishtest.Harness {
 
 func openRedis(t testing.TB, o publish.RedisOptions) *publish.Redis {
 	t.Helper()
-	sink, err := publish.OpenRedis(o)
+	sink, err := publish.OpenRedis(o, slog.New(slog.NewTextHandler(t.Output(), nil)))
 	require.NoError(t, err)
 	return sink
 }

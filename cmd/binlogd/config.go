@@ -126,7 +126,11 @@ func parseConfig(path string, document []byte, variables func(string) (string, b
 	if addresses := cfg.Source.Addresses; cfg.Source.Address == "" && len(addresses) > 0 {
 		cfg.Source.Address = addresses[0]
 	}
+	if _, written := d.lines["checkpoint.store"]; cfg.Publish.ExactlyOnce() && !written {
+		cfg.Checkpoint.Store = cfg.sinkStore()
+	}
 	cfg.completeCheckpoint()
+	cfg.completeTogether()
 	if err := cfg.validate(); err != nil {
 		return nil, cfg.locateAll(err)
 	}
@@ -143,7 +147,7 @@ func (c *config) validate() error {
 		mistake("name: write up to 64 letters, digits, dots, dashes and underscores, beginning with a letter or digit")
 	}
 	_, startErr := canal.ParseStart(c.Source.Start)
-	mistakes = append(mistakes, c.Source.Validate(), startErr, c.Checkpoint.Validate(), c.Publish.Validate(), c.mapping().Validate())
+	mistakes = append(mistakes, c.Source.Validate(), startErr, c.Checkpoint.Validate(), c.Publish.Validate(), c.validateTogether(), c.mapping().Validate())
 	if c.Source.Heartbeat < 100*time.Millisecond || c.Source.Heartbeat > time.Hour {
 		mistake("source.heartbeat is %s: write a time from 100ms to 1h, such as 5s", c.Source.Heartbeat)
 	}

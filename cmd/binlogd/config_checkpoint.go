@@ -35,11 +35,11 @@ func (c *config) completeCheckpoint() {
 		}
 		completeConnection(&o.MySQL.ConnectOptions, c.Source.ConnectOptions)
 	case checkpoint.KindRedis:
-		if p := c.Publish.Redis; o.Redis == nil && p != nil {
+		if p := c.Publish.Redis; o.Redis == nil && p != nil && !p.ExactlyOnce {
 			o.Redis = &checkpoint.RedisOptions{Address: p.Address, Username: p.Username, Password: p.Password, DB: p.DB, TLS: (*checkpoint.TLSOptions)(p.TLS)}
 		}
 	case checkpoint.KindKafka:
-		if p := c.Publish.Kafka; o.Kafka == nil && p != nil {
+		if p := c.Publish.Kafka; o.Kafka == nil && p != nil && !p.ExactlyOnce {
 			o.Kafka = &checkpoint.KafkaOptions{Brokers: p.Brokers, ClientID: p.ClientID, TLS: (*checkpoint.TLSOptions)(p.TLS), SASL: (*checkpoint.SASLOptions)(p.SASL)}
 		}
 	}

@@ -17,7 +17,7 @@ import (
 
 // publish runs the pipeline that cfg describes until ctx ends or it cannot go on, and tells
 // people and machines how it does meanwhile. record is the checkpoint, nil where none exists.
-func (a *app) publish(ctx context.Context, cfg *config, record *checkpoint.Record, store checkpoint.Store, sink publish.Sink) error {
+func (a *app) publish(ctx context.Context, cfg *config, record *checkpoint.Record, store checkpoint.Store, sink publish.Sink, together *pipeline.Together) error {
 	pipeline.TuneMemory()
 	mapper, err := mapping.New(cfg.mapping())
 	if err != nil {
@@ -31,6 +31,10 @@ func (a *app) publish(ctx context.Context, cfg *config, record *checkpoint.Recor
 	catalog := canal.NewCatalog(servers.Connect)
 	defer func() { _ = catalog.Close() }() // it only reads
 	watch := &sinkWatch{}
+	retry := publish.RetryOptions{Logger: a.logger, OnRetry: watch.failed, OnRecovered: watch.recovered}
+	if together != nil {
+		together.Retry = retry
+	}
 	p := pipeline.New(pipeline.Options{
 		Name: cfg.Name,
 		Source: canal.SourceOptions{
@@ -38,7 +42,7 @@ func (a *app) publish(ctx context.Context, cfg *config, record *checkpoint.Recor
 			Heartbeat: cfg.Source.Heartbeat, MaxInFlight: int64(cfg.Limits.InFlight),
 		},
 		Start: start, Mapper: mapper, Schemas: catalog, InvalidText: cfg.Source.invalidText(),
-		Sink:  publish.WithRetry(sink, publish.RetryOptions{Logger: a.logger, OnRetry: watch.failed, OnRecovered: watch.recovered}),
+		Sink: publish.WithRetry(sink, retry), Together: together,
 		Store: store, History: store.Schemas(), SaveInterval: cfg.Checkpoint.Interval, QuietInterval: cfg.Checkpoint.quietInterval(), SavePatience: cfg.Checkpoint.patience(), Workers: cfg.Limits.Workers, Logger: a.logger,
 	})
 	report := newReporter(cfg, p, watch, record)

@@ -49,6 +49,9 @@ behind, unless --checkpoint names a file.`,
 // answer, and publishes. What it opens it closes in reverse.
 func (a *app) runUntilStopped(ctx context.Context, cfg *config) (err error) {
 	a.logger.Info("starting", "version", readBuildInfo().Version, "configuration", cfg)
+	if cfg.Publish.ExactlyOnce() {
+		return a.runTogether(ctx, cfg)
+	}
 	store, err := a.openStore(ctx, cfg)
 	if err != nil {
 		return err
@@ -71,7 +74,7 @@ func (a *app) runUntilStopped(ctx context.Context, cfg *config) (err error) {
 		}
 		return err
 	}
-	return a.publish(ctx, cfg, record, store, sink)
+	return a.publish(ctx, cfg, record, store, sink, nil)
 }
 
 // warnOfStore logs what the store's server may cost.

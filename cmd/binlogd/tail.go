@@ -100,7 +100,7 @@ func (a *app) tailUntilStopped(ctx context.Context, cfg *config, lines *liner) e
 		}
 		return err
 	}
-	return a.publish(ctx, cfg, nil, checkpoint.None{}, lines)
+	return a.publish(ctx, cfg, nil, checkpoint.None{}, lines, nil)
 }
 
 // liner is the sink of tail: a line for people per event.

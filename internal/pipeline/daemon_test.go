@@ -42,9 +42,13 @@ func (s settings) launch(t *testing.T, more string) *binlogd {
 	require.NoError(t, err)
 	t.Cleanup(release)
 	d := &binlogd{admin: daemon.Address(port), ended: make(chan struct{})}
-	config := fmt.Sprintf("name: test\nsource: {address: '%s', addresses: [%s], user: %s, password: '%s', heartbeat: 400ms, timeout: 2s}\n"+
-		"checkpoint: {path: '%s', interval: 50ms}\npublish: %s\nadmin: {listen: '%s'}\nevents:\n  - table: '%s'\n%s",
-		s.Address, strings.Join(s.Addresses, ", "), s.User, s.Password, s.Checkpoint, publishYAML(s.Publish), d.admin, s.Tables, more)
+	name, kept := "test", fmt.Sprintf("path: '%s'", s.Checkpoint)
+	if s.Publish.ExactlyOnce() {
+		name, kept = s.name(), "lease: 500ms"
+	}
+	config := fmt.Sprintf("name: %s\nsource: {address: '%s', addresses: [%s], user: %s, password: '%s', heartbeat: 400ms, timeout: 2s}\n"+
+		"checkpoint: {%s, interval: 50ms}\npublish: %s\nadmin: {listen: '%s'}\nevents:\n  - table: '%s'\n%s",
+		name, s.Address, strings.Join(s.Addresses, ", "), s.User, s.Password, kept, publishYAML(s.Publish), d.admin, s.Tables, more)
 	path := filepath.Join(dir, "binlogd.yaml")
 	require.NoError(t, os.WriteFile(path, []byte(config), 0o600))
 	d.cmd = exec.Command(testenv.ShippedBinlogd(t), "run", "-c", path)
@@ -74,9 +78,14 @@ func (s settings) daemon(t *testing.T, more string) *binlogd {
 func publishYAML(o publish.Options) string {
 	switch {
 	case o.Kafka != nil:
-		return fmt.Sprintf("{kafka: {brokers: ['%s'], partitions: %d, timeout: 2s}}", strings.Join(o.Kafka.Brokers, "','"), o.Kafka.Partitions)
+		more := ""
+		if o.Kafka.TransactionTimeout != 0 {
+			more = fmt.Sprintf(", transaction_timeout: %s", o.Kafka.TransactionTimeout)
+		}
+		return fmt.Sprintf("{kafka: {brokers: ['%s'], partitions: %d, timeout: 2s, exactly_once: %t%s}}",
+			strings.Join(o.Kafka.Brokers, "','"), o.Kafka.Partitions, o.Kafka.ExactlyOnce, more)
 	case o.Redis != nil:
-		return fmt.Sprintf("{redis: {address: '%s', timeout: 2s}}", o.Redis.Address)
+		return fmt.Sprintf("{redis: {address: '%s', timeout: 2s, exactly_once: %t}}", o.Redis.Address, o.Redis.ExactlyOnce)
 	default:
 		return fmt.Sprintf("{file: {path: '%s'}}", o.File.Path)
 	}

@@ -45,6 +45,8 @@ type Options struct {
 	// Sink retries by itself: an error of it ends the run.
 	Sink  publish.Sink
 	Store checkpoint.Store
+	// Together, where it is set, takes the place of Sink: events and the checkpoint behind them go to the sink in one step.
+	Together *Together
 	// History keeps the schemas of the time beside the checkpoint; nil keeps them while the pipeline runs.
 	History canal.SchemaHistory
 	// SaveInterval is the shortest time between two saves of the checkpoint.
@@ -153,14 +155,22 @@ func (p *Pipeline) run(ctx context.Context, r *running) error {
 	}
 	stages.Go(func() error {
 		defer stopSaving()
+		if p.opts.Together != nil {
+			return p.publishTogether(stage, r, order)
+		}
 		return p.publish(stage, r.tracker, order)
 	})
-	stages.Go(func() error { return r.saver.Run(saving) })
+	if p.opts.Together == nil {
+		stages.Go(func() error { return r.saver.Run(saving) })
+	}
 	stages.Go(func() error {
 		r.lag.watch(saving)
 		return nil
 	})
 	err := stages.Wait()
+	if p.opts.Together != nil { // what was published is saved
+		return ended(ctx, err)
+	}
 
 	final, done := context.WithTimeout(context.WithoutCancel(ctx), p.opts.DrainTimeout)
 	defer done()

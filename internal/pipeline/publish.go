@@ -17,7 +17,7 @@ const (
 // publish takes the jobs in commit order and makes their events durable. It ends when order is closed and drained, or with the
 // first error; what came before that error was published.
 func (p *Pipeline) publish(ctx context.Context, tracker *checkpoint.Tracker, order <-chan *job) error {
-	var b batch
+	b := batch{limit: limit{events: batchEvents, bytes: batchBytes}}
 	for {
 		j, more := b.next(order)
 		if j == nil {
@@ -92,6 +92,14 @@ type batch struct {
 	gathered []mapping.Event // what events is, of more jobs than one
 	bytes    int64
 	tickets  []checkpoint.Ticket // of the transactions with events
+	limit    limit
+}
+
+// limit is how much a batch gathers before it goes to the sink.
+type limit struct {
+	events int
+	bytes  int64 // of payloads
+	held   int64 // of memory, as the budget counts it; 0 for no limit
 }
 
 // next is the next job in commit order, or nil where the batch should be published first: because nothing more is there at the
@@ -129,7 +137,10 @@ func (b *batch) add(tracker *checkpoint.Tracker, j *job) {
 	}
 }
 
-func (b *batch) full() bool { return b.bytes >= batchBytes || len(b.events) >= batchEvents }
+func (b *batch) full() bool {
+	held := b.bytes + int64(len(b.events))*eventCost
+	return b.bytes >= b.limit.bytes || len(b.events) >= b.limit.events || b.limit.held > 0 && held >= b.limit.held
+}
 
 // reset gives the memory of what was published back.
 func (b *batch) reset(slices *eventSlices) {
