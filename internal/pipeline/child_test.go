@@ -45,7 +45,7 @@ const (
 type settings struct {
 	Address, User, Password string
 	Addresses               []string // further ones
-	Tables                  string // pattern
+	Tables                  string   // pattern
 	Publish                 publish.Options
 	Checkpoint              string // path
 	Start                   string
