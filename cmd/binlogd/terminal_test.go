@@ -65,8 +65,7 @@ func TestRunOnATerminalShowsOneLivingLine(t *testing.T) {
 	eventually(t, func() bool { return strings.Contains(screen.String(), "msg=stopped") }, "the last line of the log")
 
 	// The line is drawn in place: it never stands before the end of a line, and is gone at the end.
-	lines := strings.Split(screen.String(), "\r\n")
-	for _, line := range lines {
+	for line := range strings.SplitSeq(screen.String(), "\r\n") {
 		erased := strings.Split(line, eraseLine)
 		require.NotContains(t, erased[len(erased)-1], " in flight · at ", line)
 	}
