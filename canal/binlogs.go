@@ -222,13 +222,31 @@ func (b *Binlogs) At(ctx context.Context, file string, offset uint64) (*Spot, er
 		return nil, err
 	}
 	if spot.Previous != nil && offset < spot.Previous.End {
-		return nil, &ConfigError{
+		return nil, &insideError{&ConfigError{
 			Err:    fmt.Errorf("%s:%d is not the beginning of a transaction", file, offset),
 			Remedy: fmt.Sprintf("write %s:%d, where the next one begins, or %s:%d, where the one before it does", file, spot.Offset, file, spot.Previous.Offset),
-		}
+		}, spot.Previous.Offset}
 	}
 	return spot, nil
 }
+
+// AtOrBefore is a place between two transactions, or, where a place lies inside one, before that.
+func (b *Binlogs) AtOrBefore(ctx context.Context, file string, offset uint64) (*Spot, error) {
+	spot, err := b.At(ctx, file, offset)
+	inside, ok := errors.AsType[*insideError](err)
+	if !ok {
+		return spot, err
+	}
+	return b.At(ctx, file, inside.begins)
+}
+
+// insideError: a place lies inside a transaction.
+type insideError struct {
+	*ConfigError
+	begins uint64 // the offset of the transaction's beginning
+}
+
+func (e *insideError) Unwrap() error { return e.ConfigError }
 
 // Since is before the first transaction that was committed at or after t. Where the order of the binlog and that of the commit times
 // differ, as with transactions of another server that arrived late, it is the first in the order of the binlog.

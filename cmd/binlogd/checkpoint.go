@@ -10,6 +10,6 @@ func (a *app) checkpointCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.checkpointShowCommand(), a.checkpointRewindCommand(), a.checkpointSetCommand(), a.checkpointUndoCommand())
+	cmd.AddCommand(a.checkpointShowCommand(), a.checkpointRewindCommand(), a.checkpointSetCommand(), a.checkpointUndoCommand(), a.checkpointConvertCommand())
 	return cmd
 }

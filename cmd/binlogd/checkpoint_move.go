@@ -95,15 +95,21 @@ func parseTimeFlag(flag, text, zone string, now time.Time) (time.Time, error) {
 	return t, nil
 }
 
-// travelSetup is what reading the past of the configuration's source takes. end closes what it opened.
-func (a *app) travelSetup(cfg *config) (setup *travel.Setup, end func(), err error) {
+// travelSetup is what reading the past of the configuration's source takes: of the server that a run would go on with. end closes what
+// it opened.
+func (a *app) travelSetup(ctx context.Context, cfg *config, reader checkpoint.Reader) (setup *travel.Setup, end func(), err error) {
+	record, err := reader.Load(ctx)
+	if err != nil && !errors.Is(err, checkpoint.ErrNotFound) {
+		return nil, nil, err
+	}
+	connect := cfg.Source.reach(ctx, record)
 	mapper, err := mapping.New(cfg.mapping())
 	if err != nil {
 		return nil, nil, cfg.locateAll(err)
 	}
-	catalog := canal.NewCatalog(cfg.Source.Connect)
+	catalog := canal.NewCatalog(connect.Connect)
 	return &travel.Setup{
-			Name: cfg.Name, Connect: cfg.Source.ConnectOptions, Mapper: mapper, Schemas: catalog, InvalidText: cfg.Source.invalidText(),
+			Name: cfg.Name, Connect: connect, Mapper: mapper, Schemas: catalog, InvalidText: cfg.Source.invalidText(),
 			MaxInFlight: int64(cfg.Limits.InFlight), Workers: cfg.Limits.Workers, Logger: a.logger, Watch: a.showTravel,
 		}, func() {
 			a.status.show("")
@@ -147,12 +153,9 @@ func (a *app) move(ctx context.Context, cfg *config, flags *moveFlags, plan plan
 		return err
 	}
 	defer func() { err = errors.Join(err, reader.Close()) }()
-	setup, end, err := a.travelSetup(cfg)
+	setup, end, err := a.travelSetup(ctx, cfg, reader)
 	if err != nil {
 		return err
-	}
-	if record, err := reader.Load(ctx); err == nil { // else the plan says why not
-		setup.Connect = cfg.Source.reach(ctx, record)
 	}
 	p, err := plan(ctx, &travel.Planner{Setup: setup, Reader: reader})
 	end()

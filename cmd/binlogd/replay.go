@@ -144,7 +144,7 @@ func (a *app) replay(ctx context.Context, cfg *config, f *replayFlags) (err erro
 		defer func() { err = errors.Join(err, store.Close()) }()
 		r.Store = store
 	}
-	setup, end, err := a.travelSetup(cfg)
+	setup, end, err := a.travelSetup(ctx, cfg, reader)
 	if err != nil {
 		return err
 	}

@@ -73,7 +73,7 @@ func (a *app) trace(ctx context.Context, cfg *config, id string, look bool, outp
 		return err
 	}
 	defer func() { err = errors.Join(err, reader.Close()) }()
-	setup, end, err := a.travelSetup(cfg)
+	setup, end, err := a.travelSetup(ctx, cfg, reader)
 	if err != nil {
 		return err
 	}
