@@ -74,12 +74,12 @@ func (r *ruleReader) readTopic(at, text string, topics []string) *topicTemplate 
 // parseTopic reads a topic. Braces that hold one word are placeholders, others expressions.
 func parseTopic(text string) (*topicTemplate, error) {
 	t := &topicTemplate{text: text}
-	sample := ""
+	var sample strings.Builder // what it looks like once it is rendered
 	for rest := text; rest != ""; {
 		before, inside, opened := strings.Cut(rest, "{")
 		if before != "" {
 			t.parts = append(t.parts, topicPart{text: before})
-			sample += before
+			sample.WriteString(before)
 		}
 		if !opened {
 			break
@@ -100,13 +100,13 @@ func parseTopic(text string) (*topicTemplate, error) {
 			part = topicPart{expression: e}
 		}
 		t.parts = append(t.parts, part)
-		sample += "x"
+		sample.WriteByte('x')
 		rest = after
 	}
-	if strings.Contains(sample, "}") {
+	if strings.Contains(sample.String(), "}") {
 		return nil, fmt.Errorf("%q has a brace that is not opened", text)
 	}
-	return t, checkTopic(sample)
+	return t, checkTopic(sample.String())
 }
 
 // render gives the topic of a table, of a template that is not dynamic.

@@ -108,7 +108,7 @@ func (c *compiler) member(n *ast.MemberNode) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch document.typ.class { //nolint:exhaustive // the others have no members
+	switch document.typ.class {
 	case classJSON, classAny, classNull:
 	case classText:
 		return nil, fault(n, "%s is a text, which has no members: write json(%s) if it holds JSON", n.Node, n.Node)

@@ -97,15 +97,13 @@ var minus, colon = []byte("-"), []byte(":")
 
 // fraction is what follows the point.
 func fraction(b []byte) []byte {
-	if i := bytes.IndexByte(b, '.'); i >= 0 {
-		return b[i+1:]
-	}
-	return nil
+	_, digits, _ := bytes.Cut(b, point)
+	return digits
 }
 
 // isZeroDigits reports whether a text has no digits but zeros.
 func isZeroDigits(b []byte) bool {
-	return bytes.IndexAny(b, "123456789") < 0
+	return !bytes.ContainsAny(b, "123456789")
 }
 
 // signed turns the order of two amounts into that of the signed values.

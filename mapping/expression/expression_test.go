@@ -2,6 +2,7 @@ package expression
 
 import (
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 
@@ -15,11 +16,23 @@ func testTable(t testing.TB) *canal.Table {
 	t.Helper()
 	table := &canal.Table{Database: "shop", Name: "orders", PrimaryKey: []int{0}}
 	for _, c := range [][3]string{
-		{"id", "bigint unsigned", ""}, {"count", "int", ""}, {"active", "tinyint(1)", ""}, {"amount", "decimal(30,2)", ""},
-		{"rate", "double", ""}, {"weight", "float", ""}, {"status", "enum('new','paid','sent')", "utf8mb4"},
-		{"name", "varchar(100)", "utf8mb4"}, {"hash", "varbinary(16)", ""}, {"day", "date", ""}, {"at", "datetime(3)", ""},
-		{"seen", "timestamp(3)", ""}, {"lasts", "time", ""}, {"flags", `set('a','b "q"','c')`, "utf8mb4"}, {"note", "json", ""},
-		{"place", "point", ""}, {"odd name", "int", ""},
+		{"id", "bigint unsigned", ""},
+		{"count", "int", ""},
+		{"active", "tinyint(1)", ""},
+		{"amount", "decimal(30,2)", ""},
+		{"rate", "double", ""},
+		{"weight", "float", ""},
+		{"status", "enum('new','paid','sent')", "utf8mb4"},
+		{"name", "varchar(100)", "utf8mb4"},
+		{"hash", "varbinary(16)", ""},
+		{"day", "date", ""},
+		{"at", "datetime(3)", ""},
+		{"seen", "timestamp(3)", ""},
+		{"lasts", "time", ""},
+		{"flags", `set('a','b "q"','c')`, "utf8mb4"},
+		{"note", "json", ""},
+		{"place", "point", ""},
+		{"odd name", "int", ""},
 	} {
 		column, err := canal.NewColumn(c[0], c[1], c[2])
 		require.NoError(t, err)
@@ -53,9 +66,7 @@ func testChange(table *canal.Table) *canal.Row {
 		"place": of(canal.KindGeometry, `{"type":"Point"}`),
 	}
 	after := map[string]canal.Value{}
-	for name, v := range before {
-		after[name] = v
-	}
+	maps.Copy(after, before)
 	after["status"], after["amount"], after["active"] = of(canal.KindEnum, "paid"), of(canal.KindDecimal, "9999999999999999999999999999.01"), canal.NewInt(1)
 	after["name"], after["odd name"] = null, canal.NewInt(7)
 	return &canal.Row{Table: table, Op: canal.Update, Before: image(table, before), After: image(table, after)}
@@ -141,7 +152,7 @@ func TestMistakes(t *testing.T) {
 		`changed(status)`:                            `the column is named by a text`,
 		`status == "paid"`:                           `in status: columns belong to a row: write new.status or old.status`,
 		`new.status == paid`:                         `in paid: unknown name: columns are written new.NAME and old.NAME, texts in quotes ("paid")`,
-		`new.status == "payed"`:                      `the column has no label "payed": write one of "new", "paid", "sent"`,
+		`new.status == "done"`:                       `the column has no label "done": write one of "new", "paid", "sent"`,
 		`new.status in ["paid", "x"]`:                `no label "x"`,
 		`"x" in new.flags`:                           `no label "x"`,
 		`new.amount == "19.90"`:                      "a number cannot be compared with a text: write the number without quotes",

@@ -285,7 +285,7 @@ func (c *compiler) toNumber(n ast.Node, arguments []ast.Node) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch value.typ.class { //nolint:exhaustive // the others are no numbers
+	switch value.typ.class {
 	case classNumber:
 		return value, nil
 	case classBool:
@@ -319,7 +319,7 @@ func (c *compiler) json(n ast.Node, arguments []ast.Node) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch text.typ.class { //nolint:exhaustive // the others hold no JSON
+	switch text.typ.class {
 	case classJSON, classAny, classText, classNull:
 	default:
 		return nil, fault(n, "%s is %s, which holds no JSON", arguments[0], text.typ.describe())

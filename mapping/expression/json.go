@@ -61,20 +61,20 @@ func jsonValue(text []byte) (canal.Value, error) {
 	if len(text) == 0 {
 		return null, errBadJSON
 	}
-	switch c := text[0]; {
-	case c == '{' || c == '[':
+	switch text[0] {
+	case '{', '[':
 		return canal.NewBytes(canal.KindJSON, text), nil
-	case c == '"':
+	case '"':
 		var s string
 		if err := json.Unmarshal(text, &s); err != nil {
 			return null, errBadJSON
 		}
 		return canal.NewText(s), nil
-	case c == 't':
+	case 't':
 		return True.value(), nil
-	case c == 'f':
+	case 'f':
 		return False.value(), nil
-	case c == 'n':
+	case 'n':
 		return null, nil
 	}
 	number := string(text)

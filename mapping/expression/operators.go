@@ -1,6 +1,8 @@
 package expression
 
 import (
+	"slices"
+
 	"github.com/expr-lang/expr/ast"
 
 	"github.com/binlogd/binlogd/canal"
@@ -221,13 +223,8 @@ func checkLabel(n ast.Node, labels []string, text *node) error {
 		return nil
 	}
 	wanted := string(text.of().Bytes)
-	for _, label := range labels {
-		if label == wanted {
-			return nil
-		}
-	}
-	if wanted == "" {
-		return nil // what the server stores for an invalid label
+	if wanted == "" || slices.Contains(labels, wanted) { // the server stores the empty text for an invalid label
+		return nil
 	}
 	return fault(n, "the column has no label %q: write one of %s", wanted, quoteAll(labels))
 }
@@ -256,7 +253,7 @@ func (c *compiler) arithmetic(n ast.Node, operator byte, left *node, rightPart a
 		return nil, err
 	}
 	for _, side := range []*node{left, right} {
-		switch side.typ.class { //nolint:exhaustive // the others are no numbers
+		switch side.typ.class {
 		case classNumber, classAny, classJSON, classNull:
 		case classText:
 			return nil, fault(n, "one side is a text: texts are joined by + after a text only, or by concat(…); write number(…) around a text of digits")
