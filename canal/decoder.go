@@ -36,6 +36,8 @@ type DecoderOptions struct {
 	Schemas Schemas
 	// InvalidText is the policy for bytes that are invalid in their character set.
 	InvalidText InvalidText
+	// Again asks for the rows of a transaction that was handed on in part, too, those marked that were handed on.
+	Again bool
 }
 
 // Decoder reads the rows of transactions. Each worker has its own.

@@ -149,4 +149,7 @@ type Row struct {
 	// configuration or on how the server packed the rows.
 	Ordinal uint64
 	Place   uint64
+
+	// Again is set on changes that an earlier run handed on, where DecoderOptions asks for those.
+	Again bool
 }

@@ -154,7 +154,7 @@ func (r *Rows) Next() bool {
 		}
 		r.place++
 		r.ordinal++
-		if r.place <= r.skip {
+		if r.place <= r.skip && !r.d.opts.Again {
 			if err := r.event.skip(); err != nil {
 				_ = r.fail(r.event.table, nil, err)
 			}
@@ -240,7 +240,7 @@ func (r *Rows) read() bool {
 	columns := len(table.table.Columns)
 	left := len(e.data)
 	r.d.text = r.d.text[:0]
-	r.row = Row{Table: table.table, Op: e.op, Ordinal: r.ordinal, Place: r.place}
+	r.row = Row{Table: table.table, Op: e.op, Ordinal: r.ordinal, Place: r.place, Again: r.place <= r.skip}
 	var err error
 	switch e.op {
 	case Insert:

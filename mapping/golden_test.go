@@ -215,6 +215,8 @@ func mapRows(t *testing.T, opts Options, x *canal.Transaction, rows []canal.Row)
 		events, err = w.Append(events, &rows[i])
 		require.NoError(t, err)
 	}
+	events, err = w.End(events, 0)
+	require.NoError(t, err)
 	return events
 }
 

@@ -15,26 +15,29 @@ const maxDecisions = 1 << 16
 // Mapper turns row changes into events. It is safe for use by several goroutines; each
 // maps with a Worker of its own.
 type Mapper struct {
-	name    string
-	tables  string // the patterns of entries and exclude, as they are written
-	entries []*entry
-	exclude []pattern
+	name   string
+	tables string // the patterns of entries and exclude, as they are written
+	options
 
 	mu        sync.RWMutex
 	decisions map[tableName]int // index into entries, or notCaptured
 }
 
-const notCaptured = -1
+// Decisions that are no index.
+const (
+	notCaptured    = -1
+	onlyAggregated = -2 // its rows are captured for aggregates, and have no events of their own
+)
 
 type tableName struct{ database, table string }
 
 // New returns a Mapper, or the mistakes in opts as Validate gives them.
 func New(opts Options) (*Mapper, error) {
-	entries, exclude, err := opts.read()
+	read, err := opts.read()
 	if err != nil {
 		return nil, fmt.Errorf("read the mapping: %w", err)
 	}
-	return &Mapper{name: opts.Name, tables: opts.tables(), entries: entries, exclude: exclude, decisions: map[tableName]int{}}, nil
+	return &Mapper{name: opts.Name, tables: opts.tables(), options: read, decisions: map[tableName]int{}}, nil
 }
 
 // SameTables reports whether other captures the tables that m does, whichever there are.
@@ -42,13 +45,17 @@ func (m *Mapper) SameTables(other *Mapper) bool { return m.tables == other.table
 
 // Captured reports whether the table's changes become events. Names are compared exactly.
 func (m *Mapper) Captured(database, table string) bool {
-	_, ok := m.Match(database, table)
-	return ok
+	return m.decision(database, table) != notCaptured
 }
 
 // Match gives the index of the entry of Options.Tables that decides about a table, and
 // whether there is one.
 func (m *Mapper) Match(database, table string) (entry int, ok bool) {
+	entry = m.decision(database, table)
+	return entry, entry >= 0
+}
+
+func (m *Mapper) decision(database, table string) int {
 	name := tableName{database, table}
 	m.mu.RLock()
 	entry, known := m.decisions[name]
@@ -62,7 +69,7 @@ func (m *Mapper) Match(database, table string) (entry int, ok bool) {
 		m.decisions[name] = entry
 		m.mu.Unlock()
 	}
-	return entry, entry != notCaptured
+	return entry
 }
 
 func (m *Mapper) decide(name tableName) int {
@@ -72,9 +79,12 @@ func (m *Mapper) decide(name tableName) int {
 		}
 	}
 	for i, e := range m.entries {
-		if e.pattern.matches(name.database, name.table) {
+		if e != nil && e.pattern.matches(name.database, name.table) {
 			return i
 		}
+	}
+	if m.aggregated(name) {
+		return onlyAggregated
 	}
 	return notCaptured
 }
@@ -111,7 +121,10 @@ func (m *Mapper) Check(table *canal.Table) error {
 	if _, err := m.plan(table); err != nil {
 		return err
 	}
-	i, _ := m.Match(table.Database, table.Name)
+	i, ok := m.Match(table.Database, table.Name)
+	if !ok {
+		return nil
+	}
 	bare := &canal.Table{Database: table.Database, Name: table.Name}
 	p := m.planTable(bare, m.entries[i], "")
 	_, err := m.entries[i].emitters(p, expression.OpSet(canal.Truncate))

@@ -37,6 +37,9 @@ type TableRule struct {
 	// Emit are the rules. Without them each change becomes TABLE.created, TABLE.updated or
 	// TABLE.deleted; with them, what they say, and nothing where none fits.
 	Emit []EmitRule `yaml:"emit"`
+	// AggregateRule makes the entry an aggregate, which has neither Table nor Mask nor Emit. Topic, Key and Columns are then
+	// about its root.
+	AggregateRule
 }
 
 // OptionError is a mistake in the configuration.
@@ -51,19 +54,28 @@ func (e *OptionError) Error() string { return e.Key + ": " + e.Problem }
 func (o Options) tables() string {
 	var patterns []string
 	for i := range o.Tables {
-		patterns = append(patterns, o.Tables[i].Table)
+		_, of := o.Tables[i].Patterns()
+		patterns = append(patterns, o.Tables[i].Aggregate) // whether transactions are read as a whole hangs on it, too
+		patterns = append(patterns, of...)
 	}
 	return fmt.Sprintf("%q %q", patterns, o.Exclude)
 }
 
 // Validate returns nil or all mistakes, joined: each an *OptionError. What needs the tables' columns, Mapper.Check finds.
 func (o Options) Validate() error {
-	_, _, err := o.read()
+	_, err := o.read()
 	return err
 }
 
+// options are Options, read.
+type options struct {
+	entries    []*entry // by their index in Options.Tables; nil for aggregates
+	aggregates []*aggregate
+	exclude    []pattern
+}
+
 // read reads the entries and the exclusions.
-func (o Options) read() (entries []*entry, exclude []pattern, err error) {
+func (o Options) read() (read options, err error) {
 	var r ruleReader
 	if o.Name == "" {
 		r.mistake("name", "missing: write a name for this pipeline, such as name: shop")
@@ -75,9 +87,16 @@ func (o Options) read() (entries []*entry, exclude []pattern, err error) {
 		r.mistake("mask_key", "shorter than %d bytes: values could be tried out; set it to random characters", minMaskKey)
 	}
 	seen := map[string]int{}
+	var roots []string
 	for i := range o.Tables {
 		t := &o.Tables[i]
 		key := fmt.Sprintf("events[%d]", i)
+		if !t.AggregateRule.isZero() {
+			read.aggregates = append(read.aggregates, r.readAggregate(i, t))
+			read.entries = append(read.entries, nil)
+			roots = append(roots, t.Root)
+			continue
+		}
 		p, err := parsePattern(t.Table)
 		if t.Table == "" {
 			r.mistake(key+".table", "missing: write database.table; * stands for any")
@@ -89,15 +108,17 @@ func (o Options) read() (entries []*entry, exclude []pattern, err error) {
 			seen[t.Table] = i
 		}
 		r.checkKeyColumns(key+".key", t.Key)
-		entries = append(entries, r.readEntry(i, t, o.MaskKey))
-		entries[i].pattern = p
+		e := r.readEntry(i, t, o.MaskKey)
+		e.pattern = p
+		read.entries = append(read.entries, e)
 	}
+	r.checkAggregateTypes(read.aggregates, roots)
 	for i, text := range o.Exclude {
 		p, err := parsePattern(text)
 		if err != nil {
 			r.mistake(fmt.Sprintf("exclude[%d]", i), "%v", err)
 		}
-		exclude = append(exclude, p)
+		read.exclude = append(read.exclude, p)
 	}
-	return entries, exclude, r.joined()
+	return read, r.joined()
 }

@@ -56,6 +56,9 @@ type plan struct {
 	key []int
 	// identity are indexes of the columns that the event id is made of.
 	identity []int
+	// roles are what rows are in aggregates; quiet: they have no events of their own.
+	roles []*role
+	quiet bool
 	// hashNames are the fields of the id's hash that name the table.
 	hashNames []byte
 }
@@ -69,17 +72,21 @@ type kindPlan struct {
 }
 
 // plan works out how the rows of table are mapped. The table must be captured.
-func (m *Mapper) plan(table *canal.Table) (*plan, error) {
-	i, ok := m.Match(table.Database, table.Name)
-	if !ok {
+func (m *Mapper) plan(table *canal.Table) (p *plan, err error) {
+	i := m.decision(table.Database, table.Name)
+	if i == notCaptured {
 		return nil, fmt.Errorf("plan the mapping of %s.%s: the table is not captured", table.Database, table.Name)
 	}
-	e := m.entries[i]
-	topic, err := e.topicOf(e.topic, table.Database, table.Name)
-	if err != nil {
-		return nil, err
+	var e *entry // stays nil for a table that is captured for aggregates alone
+	topic := ""
+	if i != onlyAggregated {
+		e = m.entries[i]
+		if topic, err = e.topicOf(e.topic, table.Database, table.Name); err != nil {
+			return nil, err
+		}
 	}
-	p := m.planTable(table, e, topic)
+	p = m.planTable(table, e, topic)
+	p.quiet = e == nil
 	p.identity = table.PrimaryKey
 	if len(p.identity) == 0 {
 		for i := range table.Columns {
@@ -92,22 +99,36 @@ func (m *Mapper) plan(table *canal.Table) (*plan, error) {
 	for kind := range p.kinds {
 		p.kinds[kind] = planKind(table.Name+"."+changeKind(kind).String(), p.source)
 	}
-	if p.masks, err = newMasks(table, e.at, e.masks, e.maskKey, e.pattern.exact()); err != nil {
+	if err := p.planEntry(table, e); err != nil {
 		return nil, err
 	}
-	if p.key, err = e.keyColumns(table, e.at+".key", e.key); err != nil {
-		return nil, err
-	}
-	if p.shape, err = newShape(table, e.at, e.columns, p.masks, e.pattern.exact()); err != nil {
-		return nil, err
-	}
-	if p.emitters, err = e.emitters(p, expression.OpSet(canal.Insert, canal.Update, canal.Delete)); err != nil {
+	if p.roles, err = m.roles(p, e); err != nil {
 		return nil, err
 	}
 	return p, nil
 }
 
-// planTable works out what does not depend on the table's columns.
+// planEntry works out what the table's entry says of its rows; e is nil where it has none.
+func (p *plan) planEntry(table *canal.Table, e *entry) (err error) {
+	if e == nil {
+		return nil
+	}
+	if p.masks, err = newMasks(table, e.at, e.masks, e.maskKey, e.pattern.exact()); err != nil {
+		return err
+	}
+	if p.key, err = e.keyColumns(table, e.at+".key", e.key); err != nil {
+		return err
+	}
+	if p.shape, err = newShape(table, e.at, e.columns, p.masks, e.pattern.exact()); err != nil {
+		return err
+	}
+	if p.emitters, err = e.emitters(p, expression.OpSet(canal.Insert, canal.Update, canal.Delete)); err != nil {
+		return err
+	}
+	return nil
+}
+
+// planTable works out what does not depend on the table's columns; e may be nil.
 func (m *Mapper) planTable(table *canal.Table, e *entry, topic string) *plan {
 	p := &plan{
 		table:     table,
@@ -117,7 +138,9 @@ func (m *Mapper) planTable(table *canal.Table, e *entry, topic string) *plan {
 		hashNames: appendIDText(appendIDText(nil, table.Database), table.Name),
 	}
 	p.texts.database, p.texts.table = []byte(table.Database), []byte(table.Name)
-	p.texts.shard = []byte(e.pattern.shard(table.Database, table.Name))
+	if e != nil {
+		p.texts.shard = []byte(e.pattern.shard(table.Database, table.Name))
+	}
 	return p
 }
 
@@ -169,7 +192,7 @@ func columnNames(table *canal.Table) string {
 // types.
 func (p *plan) fits(table *canal.Table) bool {
 	same := func(a, b canal.Column) bool { return a.Name == b.Name }
-	if p.emitters != nil {
+	if p.emitters != nil || p.roles != nil {
 		same = func(a, b canal.Column) bool {
 			return a.Name == b.Name && a.Type == b.Type && a.Meta == b.Meta && a.Unsigned == b.Unsigned && a.Charset == b.Charset && slices.Equal(a.Labels, b.Labels)
 		}

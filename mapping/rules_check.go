@@ -132,16 +132,22 @@ func (r *ruleReader) readRule(at string, e *EmitRule, columns Columns) *parsedRu
 		p.columns = e.Columns
 		r.checkColumns(at+".columns", e.Columns)
 	}
-	switch e.OnError {
+	p.skipping = r.readOnError(at+".on_error", e.OnError)
+	return p
+}
+
+// readOnError reports whether what fails is skipped.
+func (r *ruleReader) readOnError(key, onError string) (skipping bool) {
+	switch onError {
 	case "", onErrorStop:
 	case onErrorSkip:
-		p.skipping = true
+		return true
 	case onErrorDeadLetter:
-		r.mistake(at+".on_error", "dead letters come with a later release: write stop, or skip to count and log what fails")
+		r.mistake(key, "dead letters come with a later release: write stop, or skip to count and log what fails")
 	default:
-		r.mistake(at+".on_error", "write stop or skip")
+		r.mistake(key, "write stop or skip")
 	}
-	return p
+	return false
 }
 
 func (r *ruleReader) read(key, source string) *expression.Expression {

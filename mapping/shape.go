@@ -12,6 +12,7 @@ import (
 type shape struct {
 	// members are the columns' shown names as JSON strings, each with its colon; nil: the column is not shown.
 	members [][]byte
+	names   []string          // the shown names
 	masks   []expression.Mask // nil: shown as it is
 	scratch []byte            // what masks make
 }
@@ -26,7 +27,7 @@ func newShape(table *canal.Table, at string, columns Columns, masks []expression
 			return nil, err
 		}
 	}
-	s := &shape{members: make([][]byte, len(table.Columns)), masks: masks}
+	s := &shape{members: make([][]byte, len(table.Columns)), names: make([]string, len(table.Columns)), masks: masks}
 	if s.masks == nil {
 		s.masks = make([]expression.Mask, len(table.Columns))
 	}
@@ -47,7 +48,7 @@ func newShape(table *canal.Table, at string, columns Columns, masks []expression
 			}
 		}
 		shown[name] = column
-		s.members[i] = append(appendString(nil, []byte(name)), ':')
+		s.members[i], s.names[i] = append(appendString(nil, []byte(name)), ':'), name
 	}
 	return s, nil
 }

@@ -26,6 +26,7 @@ const (
 //	for rows.Next() {
 //		events, err = w.Append(events, rows.Row())
 //	}
+//	events, err = w.End(events, start)
 //
 // The events' memory is theirs: it does not change when the Worker goes on, and is freed
 // with them.
@@ -45,6 +46,8 @@ type Worker struct {
 	row               expression.Row
 	text, subjectJSON []byte // scratch
 	skipped           []Skip
+
+	gathered *Gathered // of the transaction, for aggregates; nil: nothing
 }
 
 // Mapper is the one whose rules the worker applies.
@@ -57,6 +60,7 @@ func (w *Worker) Begin(t *canal.Transaction) error {
 		return fmt.Errorf("map transaction %s: %w", transactionName(t), err)
 	}
 	w.prepareTransaction()
+	w.gathered = nil
 	return nil
 }
 
@@ -93,7 +97,11 @@ func (w *Worker) Append(dst []Event, row *canal.Row) ([]Event, error) {
 		return dst, nil
 	}
 	events := dst
-	if err == nil {
+	switch {
+	case err != nil:
+	case p.roles != nil:
+		events, err = w.appendGathered(dst, p, row)
+	case !row.Again:
 		events, err = w.appendChanges(dst, p, row)
 	}
 	if err != nil {

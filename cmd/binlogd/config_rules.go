@@ -30,6 +30,14 @@ func (d *yamlDecoder) rulePart(node ast.Node, path string, into reflect.Value) (
 		*target, err = d.object(node, path, 0)
 	case *mapping.Masks:
 		*target, err = d.masks(node, path)
+	case *mapping.Includes:
+		*target, err = d.includes(node, path)
+	case *mapping.Joins:
+		*target, err = d.joins(node, path)
+	case *mapping.Size:
+		var bytes size
+		err = d.scalar(node, path, reflect.ValueOf(&bytes).Elem())
+		*target = mapping.Size(bytes)
 	case *map[string]string:
 		*target, err = d.texts(node, path)
 	default:
@@ -184,4 +192,26 @@ func (d *yamlDecoder) masks(node ast.Node, path string) (masks mapping.Masks, er
 		return nil
 	})
 	return masks, err
+}
+
+// includes reads the parts of an aggregate: {items: {table: …, on: …}}.
+func (d *yamlDecoder) includes(node ast.Node, path string) (includes mapping.Includes, err error) {
+	includes = mapping.Includes{}
+	err = d.members(node, path, func(name, at string, value ast.Node) error {
+		include := mapping.Include{Name: name}
+		err := d.mapping(value, at, reflect.ValueOf(&include).Elem())
+		includes = append(includes, include)
+		return err
+	})
+	return includes, err
+}
+
+// joins reads {order_id: id}: a column, and the root's that it refers to.
+func (d *yamlDecoder) joins(node ast.Node, path string) (joins mapping.Joins, err error) {
+	err = d.members(node, path, func(column, at string, value ast.Node) error {
+		root, err := d.text(value, at)
+		joins = append(joins, mapping.Join{Column: column, Root: root})
+		return err
+	})
+	return joins, err
 }

@@ -54,6 +54,11 @@ type job struct {
 	// skipped are changes of the parts that gave no event because a rule failed and says so.
 	skipped []mapping.Skip
 	err     error // what stopped it; parts are what came before
+
+	// resume and suspend hand what a transaction in pieces holds for aggregates from piece to piece: resume is of the
+	// segment's first transaction, suspend of its last. Both are nil where there is nothing to hand on.
+	resume  <-chan *mapping.Gathered
+	suspend chan<- *mapping.Gathered
 }
 
 // part is what one transaction or piece of the segment gave.
@@ -93,6 +98,9 @@ func (p *Pipeline) work(ctx context.Context, decoder *canal.Decoder, jobs <-chan
 
 // run fills in the job's results.
 func (j *job) run(ctx context.Context, decoder *canal.Decoder, mapper *mapping.Worker) {
+	if j.suspend != nil {
+		defer close(j.suspend) // also after an error: nobody may wait for ever
+	}
 	transactions := j.segment.Transactions
 	j.parts = make([]part, 0, len(transactions))
 	size := int64(0)
@@ -116,8 +124,14 @@ func (j *job) run(ctx context.Context, decoder *canal.Decoder, mapper *mapping.W
 }
 
 func (j *job) mapRows(ctx context.Context, decoder *canal.Decoder, mapper *mapping.Worker, t *canal.Transaction) (place uint64, err error) {
+	start := len(j.events)
 	rows := decoder.Rows(ctx, t)
-	begun := false
+	begun := t.Piece > 0 && j.resume != nil || !t.Last && j.suspend != nil
+	if begun {
+		if err := j.begin(ctx, mapper, t); err != nil {
+			return 0, err
+		}
+	}
 	for rows.Next() {
 		if !begun {
 			if err := mapper.Begin(t); err != nil {
@@ -132,5 +146,46 @@ func (j *job) mapRows(ctx context.Context, decoder *canal.Decoder, mapper *mappi
 	if err := rows.Err(); err != nil {
 		return 0, fmt.Errorf("read the rows of %s: %w", describeTransaction(t), err)
 	}
-	return rows.LastPlace(), nil
+	switch {
+	case !begun:
+	case t.Last:
+		j.events, err = mapper.End(j.events, start)
+	case j.suspend != nil:
+		j.suspend <- mapper.Suspend() // has room for it
+	}
+	return rows.LastPlace(), err
+}
+
+// begin begins a piece of a transaction with what those before it hold.
+func (j *job) begin(ctx context.Context, mapper *mapping.Worker, t *canal.Transaction) error {
+	if err := mapper.Begin(t); err != nil {
+		return err
+	}
+	if t.Piece == 0 {
+		return nil
+	}
+	select {
+	case gathered := <-j.resume:
+		mapper.Resume(gathered)
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for the earlier pieces of %s: %w", describeTransaction(t), context.Cause(ctx))
+	}
+}
+
+// chain connects the jobs of the pieces of one transaction.
+type chain struct{ open chan *mapping.Gathered }
+
+func (c *chain) add(j *job) {
+	transactions := j.segment.Transactions
+	if len(transactions) == 0 {
+		return
+	}
+	if transactions[0].Piece > 0 {
+		j.resume = c.open
+	}
+	if last := transactions[len(transactions)-1]; !last.Last {
+		c.open = make(chan *mapping.Gathered, 1)
+		j.suspend = c.open
+	}
 }

@@ -129,7 +129,7 @@ func (p *Pipeline) Run(ctx context.Context) error {
 		tracker.SetServer(server) // it may have been upgraded
 	}
 	tracker.SetSchemaVersion(source.SchemaVersion())
-	decoder := canal.NewDecoder(canal.DecoderOptions{Captured: p.mapper.Load().Captured, Schemas: p.opts.Schemas, InvalidText: p.opts.InvalidText})
+	decoder := canal.NewDecoder(canal.DecoderOptions{Captured: p.mapper.Load().Captured, Schemas: p.opts.Schemas, InvalidText: p.opts.InvalidText, Again: p.mapper.Load().Gathers()})
 	r := &running{source: source, decoder: decoder, tracker: tracker, saver: saver, lag: newLag(p.opts.Source.Servers, tracker, p.opts.Logger)}
 	p.running.Store(r)
 	return p.run(ctx, r)
@@ -228,6 +228,7 @@ func (p *Pipeline) dispatch(ctx, stage context.Context, source *canal.Source, wo
 	defer cancel()
 	defer context.AfterFunc(stage, cancel)()
 	var mapper *mapping.Mapper
+	var pieces chain
 	for {
 		segment, err := source.Next(reading)
 		if err != nil {
@@ -241,6 +242,9 @@ func (p *Pipeline) dispatch(ctx, stage context.Context, source *canal.Source, wo
 			mapper = p.mapper.Load()
 		}
 		j := &job{segment: segment, mapper: mapper, done: make(chan struct{})}
+		if mapper.Gathers() {
+			pieces.add(j)
+		}
 		if !send(stage, order, j) || !send(stage, work, j) {
 			return nil
 		}
