@@ -135,6 +135,9 @@ func (m *Mapper) Check(table *canal.Table) error {
 // a column that all lack is a mistake. entry is an index of Options.Tables. Its error is an *OptionError.
 func (m *Mapper) CheckColumns(entry int, tables []*canal.Table) error {
 	e := m.entries[entry]
+	if e == nil {
+		return nil // an aggregate: it names columns of tables that have them
+	}
 	names := map[string]string{}
 	for _, mask := range e.masks {
 		names[mask.Column] = e.at + ".mask." + mask.Column

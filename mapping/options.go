@@ -42,6 +42,18 @@ type TableRule struct {
 	AggregateRule
 }
 
+// Patterns are the entry's patterns of tables by their keys below the entry's: one, or the root and the parts of an aggregate.
+func (t *TableRule) Patterns() (keys, patterns []string) {
+	if t.AggregateRule.isZero() {
+		return []string{"table"}, []string{t.Table}
+	}
+	keys, patterns = []string{"root"}, []string{t.Root}
+	for _, part := range t.Include {
+		keys, patterns = append(keys, "include."+part.Name+".table"), append(patterns, part.Table)
+	}
+	return keys, patterns
+}
+
 // OptionError is a mistake in the configuration.
 type OptionError struct {
 	Key     string // of the YAML document, as "events[2].table"

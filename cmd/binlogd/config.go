@@ -186,9 +186,10 @@ func (c *config) locateAll(err error) error {
 
 // String is for people and logs; it holds no secrets.
 func (c config) String() string {
-	tables := make([]string, len(c.Events))
-	for i, rule := range c.Events {
-		tables[i] = rule.Table
+	var tables []string
+	for i := range c.Events {
+		_, patterns := c.Events[i].Patterns()
+		tables = append(tables, patterns...)
 	}
 	return fmt.Sprintf("%s: %s from %s to %s, checkpoint %s", c.Name, strings.Join(tables, " "), c.Source.ConnectOptions, c.Publish.Describe(), c.checkpointPlace())
 }

@@ -29,36 +29,61 @@ func checkTables(ctx context.Context, cfg *config, inspector *canal.Inspector) (
 	for _, table := range tables {
 		if entry, ok := mapper.Match(table.Database, table.Name); ok {
 			matched[entry] = append(matched[entry], table)
+		}
+		if mapper.Captured(table.Database, table.Name) {
 			captured = append(captured, table)
 		}
 	}
 
 	var checks []canal.Check
-	for i, rule := range cfg.Events {
-		check := canal.Check{Name: "tables " + rule.Table, Status: canal.CheckOK, Detail: countNames(matched[i])}
-		if len(matched[i]) == 0 {
-			check, err = checkUnmatched(ctx, cfg, i, inspector, tables, databases)
-			if err != nil {
-				return nil, err
+	for i := range cfg.Events {
+		keys, patterns := cfg.Events[i].Patterns()
+		for j, pattern := range patterns {
+			of := matched[i]
+			if cfg.Events[i].Root != "" {
+				if of, err = matching(cfg.Name, pattern, captured); err != nil {
+					return nil, err
+				}
 			}
-		} else if err := checkMapping(mapper, i, matched[i]); err != nil {
-			check = canal.FailedCheck(check.Name, &canal.ConfigError{Err: cfg.locateAll(err)})
+			check := canal.Check{Name: "tables " + pattern, Status: canal.CheckOK, Detail: countNames(of)}
+			if len(of) == 0 {
+				check, err = checkUnmatched(ctx, cfg, fmt.Sprintf("events[%d].%s", i, keys[j]), pattern, inspector, tables, databases)
+				if err != nil {
+					return nil, err
+				}
+			} else if err := checkMapping(mapper, i, of); err != nil {
+				check = canal.FailedCheck(check.Name, &canal.ConfigError{Err: cfg.locateAll(err)})
+			}
+			checks = append(checks, check)
 		}
-		checks = append(checks, check)
 	}
 	return append(checks, checkKeys(captured), checkCascades(captured, inspector)), nil
 }
 
-// checkUnmatched tells a mistyped table from one that does not exist yet.
-func checkUnmatched(ctx context.Context, cfg *config, entry int, inspector *canal.Inspector, tables []canal.TableInfo, databases []string) (canal.Check, error) {
-	pattern := cfg.Events[entry].Table
+// matching are those of tables that a pattern fits.
+func matching(name, pattern string, tables []canal.TableInfo) (matched []canal.TableInfo, err error) {
+	alone, err := mapping.New(mapping.Options{Name: name, Tables: []mapping.TableRule{{Table: pattern}}})
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range tables {
+		if alone.Captured(t.Database, t.Name) {
+			matched = append(matched, t)
+		}
+	}
+	return matched, nil
+}
+
+// checkUnmatched tells a mistyped table from one that does not exist yet; key is that of the pattern.
+func checkUnmatched(ctx context.Context, cfg *config, key, pattern string, inspector *canal.Inspector, tables []canal.TableInfo, databases []string) (canal.Check, error) {
 	check := canal.Check{Name: "tables " + pattern}
-	alone, err := mapping.New(mapping.Options{Name: cfg.Name, Tables: []mapping.TableRule{{Table: pattern}}})
+	hidden, err := matching(cfg.Name, pattern, tables)
 	if err != nil {
 		return check, err
 	}
-	if taken := takenBy(cfg, alone, tables); len(taken) > 0 {
-		problem := cfg.located(fmt.Errorf("events[%d].table: events[%d] is unused: %s", entry, entry, firstOf(taken)))
+	if taken := takenBy(cfg, hidden); len(taken) > 0 {
+		entry, _, _ := strings.Cut(key, ".")
+		problem := cfg.located(fmt.Errorf("%s: %s is unused: %s", key, entry, firstOf(taken)))
 		check.Detail, check.Remedy = problem.Error(), "remove the entry, or move it up"
 		check.Status = canal.CheckWarn // tables that come later may be its own
 		if !strings.ContainsAny(pattern, "*?") {
@@ -89,7 +114,7 @@ func checkUnmatched(ctx context.Context, cfg *config, entry int, inspector *cana
 			near = mapping.QuotePattern(near) + strings.TrimPrefix(pattern, database)
 		}
 	}
-	problem := cfg.located(fmt.Errorf("events[%d].table: unknown table %s: no such table is there, or the account may not see it", entry, pattern))
+	problem := cfg.located(fmt.Errorf("%s: unknown table %s: no such table is there, or the account may not see it", key, pattern))
 	remedy := fmt.Sprintf("if the table exists, run on the server: GRANT SELECT ON `%s`.* TO %s;", strings.ReplaceAll(database, "`", "``"), inspector.Account(ctx))
 	if near != "" {
 		remedy = fmt.Sprintf("did you mean %s? Or, %s", near, remedy)
@@ -97,16 +122,13 @@ func checkUnmatched(ctx context.Context, cfg *config, entry int, inspector *cana
 	return canal.FailedCheck(check.Name, &canal.ConfigError{Err: problem, Remedy: remedy}), nil
 }
 
-// takenBy says of each table that alone is about, which entry takes it, or that it is excluded.
-func takenBy(cfg *config, alone *mapping.Mapper, tables []canal.TableInfo) (taken []string) {
+// takenBy says of each table which entry takes it, or that it is excluded.
+func takenBy(cfg *config, tables []canal.TableInfo) (taken []string) {
 	all, err := mapping.New(cfg.mapping())
 	if err != nil {
 		return nil
 	}
 	for _, t := range tables {
-		if !alone.Captured(t.Database, t.Name) {
-			continue
-		}
 		if other, ok := all.Match(t.Database, t.Name); ok {
 			taken = append(taken, fmt.Sprintf("%s is taken by events[%d]", t.FullName(), other))
 		} else {

@@ -46,11 +46,13 @@ type settings struct {
 	Address, User, Password string
 	Addresses               []string // further ones
 	Tables                  string   // pattern
-	Publish                 publish.Options
-	Checkpoint              string // path
-	Start                   string
-	Crash                   crashPoint
-	Countdown               int // the crash comes at this pass of the point
+	// Rules stand in for Tables.
+	Rules      []mapping.TableRule
+	Publish    publish.Options
+	Checkpoint string // path
+	Start      string
+	Crash      crashPoint
+	Countdown  int // the crash comes at this pass of the point
 	// Halting makes the sink confirm out of order, and fail for a while again and again.
 	Halting bool
 	// Zone is the time zone of the program's process; that of the tests where empty.
@@ -105,7 +107,11 @@ type wrapper func(publish.Sink, checkpoint.Store) (publish.Sink, checkpoint.Stor
 
 // open makes the pipeline, and says how to close what it uses.
 func (s settings) open(logger *slog.Logger, wrap wrapper) (*pipeline.Pipeline, func() error, error) {
-	mapper, err := mapping.New(mapping.Options{Name: "test", Tables: []mapping.TableRule{{Table: s.Tables}}})
+	rules := s.Rules
+	if rules == nil {
+		rules = []mapping.TableRule{{Table: s.Tables}}
+	}
+	mapper, err := mapping.New(mapping.Options{Name: "test", Tables: rules})
 	if err != nil {
 		return nil, nil, err
 	}
