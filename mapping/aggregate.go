@@ -63,8 +63,19 @@ type Joins []Join
 // Join is a column of the included table and the one of the root that it refers to.
 type Join struct{ Column, Root string }
 
-func (a *AggregateRule) isZero() bool {
-	return a.Aggregate == "" && a.Root == "" && len(a.On) == 0 && a.Type == "" && a.When == "" && a.Include == nil && a.MaxSize == 0 && a.OnError == ""
+// isZero reports whether the entry is about single rows.
+func (a *AggregateRule) isZero() bool { return a.Aggregate == "" && a.Root == "" && a.Include == nil }
+
+// checkMisplaced refuses what an entry has beside its rules and belongs into them.
+func (r *ruleReader) checkMisplaced(at string, a *AggregateRule) {
+	for key, there := range map[string]bool{"on": len(a.On) > 0, "type": a.Type != "", "when": a.When != "", "on_error": a.OnError != ""} {
+		if there {
+			r.mistake(at+"."+key, "it belongs into a rule: emit: [{type: order.paid, on: update, when: …}]")
+		}
+	}
+	if a.MaxSize != 0 {
+		r.mistake(at+".max_size", "it belongs to an aggregate: remove it")
+	}
 }
 
 // onChildren is the value of AggregateRule.On that is no kind of change of the root.
@@ -97,7 +108,7 @@ func (r *ruleReader) readAggregate(i int, t *TableRule) *aggregate {
 	at := fmt.Sprintf("events[%d]", i)
 	a := &aggregate{at: at, name: t.Aggregate, kind: t.Type, key: t.Key, columns: t.Columns, maxSize: int64(t.MaxSize)}
 	if t.Aggregate == "" {
-		r.mistake(at+".aggregate", "missing: root, on, type and include belong to an aggregate: write what it is called, aggregate: order; rules of single rows stand in emit")
+		r.mistake(at+".aggregate", "missing: write what the whole is called, aggregate: order")
 	}
 	if t.Table != "" || t.Emit != nil || t.Mask != nil {
 		r.mistake(at, "table, emit and mask do not go with aggregate: write root in the place of table, and rules of single rows and masks in an entry of their own for the table")

@@ -275,6 +275,8 @@ func TestAggregateMistakes(t *testing.T) {
 	} {
 		require.ErrorContains(t, c.options.Validate(), c.message)
 	}
+	misplaced := TableRule{Table: "shop.orders", AggregateRule: AggregateRule{When: "new.id > 1"}}
+	require.EqualError(t, Options{Name: "shop", Tables: []TableRule{misplaced}}.Validate(), "events[0].when: it belongs into a rule: emit: [{type: order.paid, on: update, when: …}]")
 
 	orders, items, _ := aggregateTables(t)
 	nameless := *orders

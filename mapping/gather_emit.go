@@ -423,7 +423,7 @@ func (m *Mapper) childrenPlan(a *aggregate) (p *plan, topic string, err error) {
 	}
 	p = m.planTable(table, nil, "")
 	for i, column := range table.Columns {
-		p.members = append(p.members, append(appendString(nil, []byte(column.Name)), ':'))
+		p.members = append(p.members, append(appendString([]byte{','}, []byte(column.Name)), ':'))
 		p.identity = append(p.identity, i)
 	}
 	for _, column := range a.key {

@@ -120,6 +120,7 @@ func (o Options) read() (read options, err error) {
 			seen[t.Table] = i
 		}
 		r.checkKeyColumns(key+".key", t.Key)
+		r.checkMisplaced(key, &t.AggregateRule)
 		e := r.readEntry(i, t, o.MaskKey)
 		e.pattern = p
 		read.entries = append(read.entries, e)

@@ -94,9 +94,6 @@ func defaults() config {
 // laterKeys are keys that a later release brings, or that belong elsewhere. Ignoring them would publish something
 // else than what their author expects.
 var laterKeys = map[string]string{
-	"events[].when":    "a condition belongs to a rule: emit: [{type: order.paid, on: update, when: …}]",
-	"events[].on":      "kinds of changes belong to a rule: emit: [{type: order.paid, on: update}]",
-	"events[].type":    "a type belongs to a rule: emit: [{type: order.paid, on: update}]",
 	"events[].data":    "data belongs to a rule: emit: [{type: order.paid, on: update, data: {order_id: new.id}}]",
 	"publish.rabbitmq": "RabbitMQ comes with a later release: write kafka, redis, file or stdout",
 	"publish.rocketmq": "RocketMQ comes with a later release: write kafka, redis, file or stdout",

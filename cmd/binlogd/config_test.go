@@ -171,7 +171,6 @@ func TestMistakesNameTheLineAndTheRemedy(t *testing.T) {
 		"unknown key in a list":         {"events:\n- table: a.b\n  topik: x\n", []string{"x.yaml:3: events[0].topik: unknown key; did you mean topic?"}},
 		"unknown key of a sink":         {"publish:\n  kafka:\n    broker: [a]\n", []string{"x.yaml:3: publish.kafka.broker: unknown key; did you mean brokers?"}},
 		"a rule without a type":         {"name: x\nsource: {address: db, user: binlogd}\npublish: {stdout: {}}\nevents:\n- table: a.b\n  emit:\n  - {on: insert}\n", []string{"x.yaml:7: events[0].emit[0].type: missing: write what the event is called, such as order.paid"}},
-		"a condition":                   {"events:\n- table: a.b\n  when: x\n", []string{"x.yaml:3: events[0].when: a condition belongs to a rule: emit: [{type: order.paid, on: update, when: …}]"}},
 		"a later sink":                  {"publish:\n  nats: {url: x}\n", []string{"x.yaml:2: publish.nats: NATS comes with a later release: write kafka, redis, file or stdout"}},
 		"an unknown store":              {string(minimal("checkpoint: {store: x}\n")), []string{"x.yaml:5: checkpoint.store: write file, mysql, redis or kafka"}},
 		"a store without its section":   {string(minimal("checkpoint: {store: redis}\n")), []string{"x.yaml:5: checkpoint.redis: is missing; write {address: 127.0.0.1:6379}"}},
@@ -384,4 +383,38 @@ func TestHostileRules(t *testing.T) {
 		require.ErrorContains(t, err, "x.yaml:", name)
 		require.Less(t, len(err.Error()), 4000, name)
 	}
+}
+
+func TestConfigAggregate(t *testing.T) {
+	cfg, err := parseConfig("binlogd.yaml", []byte(`
+name: shop
+source: {address: "127.0.0.1:3306", user: binlogd, password: x}
+publish: {stdout: {}}
+events:
+  - {aggregate: order, root: shop.orders, on: insert, type: order.placed, topic: shop.order, max_size: 1MiB, include: {items: {table: shop.order_items, on: {order_id: id}}, payment: {table: shop.payments, on: {order_id: id}, one: true}}}
+`), environment())
+	require.NoError(t, err)
+	require.Equal(t, []mapping.TableRule{{Topic: "shop.order", AggregateRule: mapping.AggregateRule{
+		Aggregate: "order", Root: "shop.orders", On: mapping.Operations{"insert"}, Type: "order.placed", MaxSize: 1 << 20,
+		Include: mapping.Includes{
+			{Name: "items", Table: "shop.order_items", On: mapping.Joins{{Column: "order_id", Root: "id"}}},
+			{Name: "payment", Table: "shop.payments", On: mapping.Joins{{Column: "order_id", Root: "id"}}, One: true},
+		},
+	}}}, cfg.Events)
+
+	_, err = parseConfig("binlogd.yaml", []byte(`
+name: shop
+source: {address: "127.0.0.1:3306", user: binlogd, password: x}
+publish: {stdout: {}}
+events:
+  - aggregate: order
+    root: shop.orders
+    on: insert
+    type: order.placed
+    include:
+      items:
+        table: shop.order_items
+        onn: {order_id: id}
+`), environment())
+	require.ErrorContains(t, err, "binlogd.yaml:13: events[0].include.items.onn: unknown key; did you mean on?")
 }
