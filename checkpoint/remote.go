@@ -227,6 +227,9 @@ func (r *remote) save(ctx context.Context, record *Record, m *Move) (Entry, erro
 	if err == nil {
 		err = r.commit(ctx, batch{record: data, history: c})
 	}
+	if errors.Is(err, errEmptied) {
+		err = r.refill(ctx, data)
+	}
 	if err != nil {
 		r.journal = nil
 		return Entry{}, err
@@ -266,6 +269,24 @@ func (r *remote) openJournal(ctx context.Context, moving bool) error {
 	}
 	r.journal, r.before = j, before
 	return nil
+}
+
+// refill writes the record and the history once more to a server that has lost them: a fresh
+// start would leave out what was not read yet. The schema history begins anew.
+func (r *remote) refill(ctx context.Context, record []byte) error {
+	r.logger.Error("the checkpoint's server has lost its data; the checkpoint is written anew", "checkpoint", r.Place())
+	theirs, err := r.backend.claim(ctx, r.lease, false)
+	if err != nil {
+		return r.access("save", err)
+	}
+	if theirs != nil {
+		r.note(&FencedError{Holder: theirs.Holder})
+		return r.lost
+	}
+	if _, err := r.backend.record(ctx); err != nil { // what is now to be replaced
+		return r.access("read", err)
+	}
+	return r.commit(ctx, batch{record: record, history: change{Put: r.journal.parts()}})
 }
 
 // commit writes a batch.

@@ -41,6 +41,8 @@ func Run(t *testing.T, s Subject) {
 	t.Run("newer version", s.newerVersion)
 	t.Run("mixed flavors", s.mixedFlavors)
 	t.Run("history", s.history)
+	t.Run("schema history", s.schemaHistory)
+	t.Run("export and import", s.exportAndImport)
 }
 
 const pipeline = "shop"

@@ -10,6 +10,7 @@ func (a *app) checkpointCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.checkpointShowCommand(), a.checkpointRewindCommand(), a.checkpointSetCommand(), a.checkpointUndoCommand(), a.checkpointConvertCommand())
+	cmd.AddCommand(a.checkpointShowCommand(), a.checkpointHistoryCommand(), a.checkpointRewindCommand(), a.checkpointSetCommand(), a.checkpointUndoCommand(),
+		a.checkpointExportCommand(), a.checkpointImportCommand(), a.checkpointConvertCommand())
 	return cmd
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/binlogd/binlogd/canal"
+	"github.com/binlogd/binlogd/checkpoint"
 	"github.com/binlogd/binlogd/mapping"
 )
 
@@ -156,7 +157,9 @@ func (d *configDraft) grants() string {
 		fmt.Sprintf("CREATE USER %s IDENTIFIED BY 'choose a password';", account),
 		fmt.Sprintf("GRANT REPLICATION SLAVE, %s ON *.* TO %s;", monitor, account),
 		fmt.Sprintf("GRANT SELECT ON %s.* TO %s;", quoteGrantDatabase(d.database), account),
+		"-- only with checkpoint.store: mysql, which keeps the checkpoint in a schema of its own:",
 	}
+	lines = append(lines, checkpoint.MySQLGrants(checkpoint.DefaultDatabase, account)...)
 	for _, w := range d.warnings {
 		lines = append(lines, fmt.Sprintf("-- %s: %s", w.Name, w.Detail))
 		if w.Remedy != "" {
@@ -180,7 +183,7 @@ func (d *configDraft) yaml() string {
 	b.WriteString("  password: ${MYSQL_PASSWORD}   # from the environment\n" +
 		"  tls: {mode: preferred}        # disabled | preferred | required | verify-ca | verify-identity\n" +
 		"  start: latest                 # only where no checkpoint exists: latest | earliest | gtid:SET | file:NAME:OFFSET | time:RFC3339\n\n")
-	fmt.Fprintf(&b, "checkpoint:\n  path: %s\n\n", quoteYAML(d.name+".checkpoint"))
+	fmt.Fprintf(&b, "checkpoint:\n  path: %s\n  # store: mysql              # or redis, kafka: on a server, so that another machine can go on\n\n", quoteYAML(d.name+".checkpoint"))
 	b.WriteString(`publish:                        # exactly one of these
   stdout: {}
   # file: {path: events.jsonl}
