@@ -41,6 +41,9 @@ func (o *MySQLOptions) Validate() error {
 		// They name the keys of the source, which are the same.
 		return errors.New(strings.ReplaceAll(err.Error(), "source.", "checkpoint.mysql."))
 	}
+	if len(o.Addresses) > 0 {
+		return errors.New("checkpoint.mysql.addresses: leave it out: a checkpoint is on one server, that of checkpoint.mysql.address")
+	}
 	if len(o.Database) > 64 || strings.ContainsAny(o.Database, "`\x00") {
 		return errors.New("checkpoint.mysql.database: write the name of a schema for checkpoints alone, such as " + DefaultDatabase)
 	}
