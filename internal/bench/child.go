@@ -144,16 +144,20 @@ func (s settings) run() (result, error) {
 	if err != nil {
 		return result{}, err
 	}
+	store, together, err := s.together(sink, logger)
+	if err != nil {
+		return result{}, errors.Join(err, sink.Close())
+	}
 	watched := &watch{Sink: sink}
 	start, err := canal.ParseStart("gtid:" + s.From)
 	if err != nil {
 		return result{}, err
 	}
 	p := pipeline.New(pipeline.Options{
-		Name:   "bench",
+		Name:   s.name(),
 		Source: canal.SourceOptions{Connect: canal.ConnectOptions{Address: s.Address, User: "root", Password: "root"}},
 		Start:  start, Mapper: mapper, Sink: publish.WithRetry(watched, publish.RetryOptions{Logger: logger}),
-		Store: checkpoint.None{}, Logger: logger,
+		Store: store, Together: together, Logger: logger,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -169,7 +173,7 @@ func (s settings) run() (result, error) {
 		return result{}, err
 	}
 	stats := p.Stats()
-	return result{Seconds: seconds, Events: stats.Events, Bytes: stats.Bytes, Latencies: watched.percentiles()}, sink.Close()
+	return result{Seconds: seconds, Events: stats.Events, Bytes: stats.Bytes, Latencies: watched.percentiles()}, errors.Join(store.Close(), sink.Close())
 }
 
 // await waits until the pipeline has published what it is to publish.
@@ -206,10 +210,41 @@ func (s settings) sink(logger *slog.Logger) (publish.Sink, error) {
 		return publish.Open(context.Background(), publish.Options{File: &publish.FileOptions{Path: s.Path}}, deps)
 	case "kafka":
 		return publish.Open(context.Background(), publish.Options{Kafka: &publish.KafkaOptions{Brokers: []string{s.Kafka}}}, deps)
+	case "kafka-eos":
+		o := publish.KafkaOptions{Brokers: []string{s.Kafka}, ExactlyOnce: true, TransactionalID: s.Topic}
+		return publish.OpenKafka(o, logger)
+	case "redis-eos":
+		return publish.OpenRedis(publish.RedisOptions{Address: s.Redis, ExactlyOnce: true}, logger)
 	case "redis":
 		return publish.Open(context.Background(), publish.Options{Redis: &publish.RedisOptions{Address: s.Redis}}, deps)
 	}
 	return nil, fmt.Errorf("sink %q is unknown", s.Sink)
+}
+
+// together are the checkpoint in the sink, and how it goes with the events; none of it where they are published at least once.
+func (s settings) together(sink publish.Sink, logger *slog.Logger) (store checkpoint.Store, t *pipeline.Together, err error) {
+	t = &pipeline.Together{Retry: publish.RetryOptions{Logger: logger}, Bytes: 8 << 20}
+	switch sink := sink.(type) {
+	case *publish.Kafka:
+		if s.Sink != "kafka-eos" {
+			return checkpoint.None{}, nil, nil
+		}
+		t.Events, t.Linger = (&publish.KafkaOptions{}).TransactionLimits()
+		o := checkpoint.Options{Store: checkpoint.KindKafka, Kafka: &checkpoint.KafkaOptions{Brokers: []string{s.Kafka}, TransactionalID: s.Topic}}
+		t.Carrier = sink
+		t.Store, err = checkpoint.OpenInKafka(context.Background(), o, s.Topic, sink, logger)
+	case *publish.Redis:
+		if s.Sink != "redis-eos" {
+			return checkpoint.None{}, nil, nil
+		}
+		t.Events, t.Linger = publish.RedisTransactionEvents, publish.RedisTransactionLinger
+		o := checkpoint.Options{Store: checkpoint.KindRedis, Redis: &checkpoint.RedisOptions{Address: s.Redis}}
+		t.Carrier = sink
+		t.Store, err = checkpoint.OpenInRedis(context.Background(), o, s.Topic, sink, logger)
+	default:
+		return checkpoint.None{}, nil, nil
+	}
+	return t.Store, t, err
 }
 
 // watch notes how long after its commit each event became durable.
@@ -243,4 +278,12 @@ func (w *watch) percentiles() []time.Duration {
 	slices.Sort(settled)
 	at := func(share float64) time.Duration { return settled[int(share*float64(len(settled)-1))] }
 	return []time.Duration{at(0.5), at(0.99), at(0.999), at(1)}
+}
+
+// name is the pipeline's: a checkpoint in a sink is kept under it, and each measurement begins anew.
+func (s settings) name() string {
+	if s.Topic == "" {
+		return "bench"
+	}
+	return s.Topic
 }

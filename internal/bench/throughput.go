@@ -15,7 +15,7 @@ import (
 )
 
 // allWays are the ways of reading, in the order in which a round takes them.
-var allWays = []string{"dump", "null", "rules", "file", "producer", "kafka", "redis"}
+var allWays = []string{"dump", "null", "rules", "file", "producer", "kafka", "kafka-eos", "redis", "redis-eos"}
 
 // throughput measures each way of reading the same binlog, in rounds, and prints a table of medians.
 func (l *lab) throughput(ctx context.Context) error {
@@ -105,6 +105,7 @@ func (l *lab) dump(ctx context.Context, file string) (result, error) {
 var names = map[string]string{
 	"dump": "`mysqlbinlog --raw`", "null": "binlogd, events discarded", "rules": "the same with six rules", "file": "binlogd to a file", "producer": "sarama alone",
 	"kafka": "binlogd to Kafka", "redis": "binlogd to Redis Streams",
+	"kafka-eos": "binlogd to Kafka, exactly once", "redis-eos": "binlogd to Redis Streams, exactly once",
 }
 
 func (l *lab) throughputTable(rows int, ways []string, found map[string][]result) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/binlogd/binlogd/canal"
 	"github.com/binlogd/binlogd/checkpoint"
 	"github.com/binlogd/binlogd/publish"
 )
@@ -108,7 +109,11 @@ func (s *step) Close() error { return nil }
 func (p *Pipeline) publishTogether(ctx context.Context, r *running, order <-chan *job) error {
 	t := p.opts.Together
 	// With half of the budget in a batch, the workers have the other half while it is published.
-	b := lingering{batch: batch{limit: limit{events: t.Events, bytes: t.Bytes, held: p.opts.Source.MaxInFlight / 2}}}
+	budget := p.opts.Source.MaxInFlight
+	if budget <= 0 {
+		budget = canal.DefaultMaxInFlight
+	}
+	b := lingering{batch: batch{limit: limit{events: t.Events, bytes: t.Bytes, held: budget / 2}}}
 	defer b.stop()
 	for {
 		j, more := b.next(order)
