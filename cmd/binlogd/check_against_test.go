@@ -115,7 +115,7 @@ func TestCheckAgainst(t *testing.T) {
 	require.Contains(t, stdout, "no server of source.addresses can go on")
 	code, stdout, stderr = binlogd(t, s.dir, "checkpoint", "show")
 	require.Equal(t, exitOK, code, stderr)
-	require.Regexp(t, `behind +2 transactions`, stdout, "as the replica says, the primary being away")
+	require.Contains(t, stdout, "the server has purged", "as the replica says, the primary being away")
 
 	stranger := testenv.MySQL(t)
 	stranger.Exec(t, "CREATE USER '"+s.user+"'@'%' IDENTIFIED BY '"+s.password+"'", "GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO '"+s.user+"'@'%'")
