@@ -94,6 +94,7 @@ type aggregate struct {
 	include        []include
 	maxSize        int64
 	skipping       bool
+	output         output
 }
 
 // include is an Include, read.
@@ -107,6 +108,10 @@ type include struct {
 func (r *ruleReader) readAggregate(i int, t *TableRule) *aggregate {
 	at := fmt.Sprintf("events[%d]", i)
 	a := &aggregate{at: at, name: t.Aggregate, kind: t.Type, key: t.Key, columns: t.Columns, maxSize: int64(t.MaxSize)}
+	a.output = r.readOutput(at, t)
+	if t.Tombstones {
+		r.mistake(at+".tombstones", "they go with entries of a table, whose deletions they follow")
+	}
 	if t.Aggregate == "" {
 		r.mistake(at+".aggregate", "missing: write what the whole is called, aggregate: order")
 	}

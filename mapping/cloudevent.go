@@ -72,20 +72,16 @@ func transactionName(t *canal.Transaction) string {
 // marks are places in a payload: the strings of an Event are parts of it.
 type marks struct {
 	id, idEnd, time, timeEnd, sequence, sequenceEnd int
+	dataAt                                          int // where data begins that is written next; it ends with the payload, but for a brace
 }
 
 // writePayload fills w.payload with the event of c as CloudEvents 1.0 JSON.
 func (w *Worker) writePayload(p *plan, row *canal.Row, c change) (m marks) {
 	m = w.writeEnvelope(p, &p.kinds[c.kind], row, c)
 	b := w.payload
-	b = append(b, `,"data":{"row":`...)
-	b = p.appendImage(b, p.shape, c.shown)
-	if c.before != nil {
-		b = append(b, `,"old":`...)
-		b = p.appendChanged(b, p.shape, c.before, row.After)
-	}
-	b = append(b, '}', '}')
-	w.payload = b
+	b = append(b, `,"data":`...)
+	b = p.appendDefault(b, p.shape, row, c)
+	w.payload = append(b, '}')
 	if cap(w.preimage) > maxScratch {
 		w.preimage = nil
 	}
@@ -103,9 +99,13 @@ func (w *Worker) writeEnvelope(p *plan, kind *kindPlan, row *canal.Row, c change
 
 	b := append(w.payload[:0], `{"specversion":"1.0","id":"`...)
 	m.id = len(b)
-	b = append(b, x.id...)
-	w.preimage = appendIdentity(append(w.preimage[:0], x.hash...), p, kind, row.Ordinal, c.identity)
-	b = appendIDHash(b, w.preimage, x.hashWidth)
+	if len(w.givenID) > 0 {
+		b = append(b, w.givenID...)
+	} else {
+		b = append(b, x.id...)
+		w.preimage = appendIdentity(append(w.preimage[:0], x.hash...), p, kind, row.Ordinal, c.identity)
+		b = appendIDHash(b, w.preimage, x.hashWidth)
+	}
 	m.idEnd = len(b)
 	b = append(b, kind.envelope...)
 	if len(w.subject) > 0 {
@@ -122,7 +122,31 @@ func (w *Worker) writeEnvelope(p *plan, kind *kindPlan, row *canal.Row, c change
 		b = append(b, w.keyJSON...)
 	}
 	w.payload = b
+	m.dataAt = len(b) + len(`,"data":`)
 	return m
+}
+
+// appendDefault appends what the default mapping says of a change, as a JSON object.
+func (p *plan) appendDefault(b []byte, s *shape, row *canal.Row, c change) []byte {
+	start := len(b)
+	if !p.output.flat {
+		b = append(b, `{"row":`...)
+	}
+	b = p.appendImage(b, s, c.shown)
+	if p.output.flat {
+		if c.before == nil {
+			return b
+		}
+		b = b[:len(b)-1]
+	}
+	if c.before != nil {
+		if len(b) > start+1 {
+			b = append(b, ',')
+		}
+		b = append(b, `"old":`...)
+		b = p.appendChanged(b, s, c.before, row.After)
+	}
+	return append(b, '}')
 }
 
 // appendIdentity appends what is hashed after version and tag.

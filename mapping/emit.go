@@ -51,6 +51,12 @@ func (w *Worker) appendRules(dst []Event, p *plan, row *canal.Row) ([]Event, err
 		case fired:
 			events = append(events, event)
 			c.half++
+			if p.output.tombstones && c.kind == deleted {
+				tombstone := w.tombstone(&p.output, p, &e.kind, row, change{kind: c.kind, half: c.half - tombstoneHalf, shown: c.shown, identity: c.identity})
+				tombstone.Topic = event.Topic
+				events = append(events, tombstone)
+				c.half++
+			}
 			if int(c.half) >= maxEventsPerChange {
 				return dst, fmt.Errorf("more than %d rules of one entry make events of one change: make fewer of them, or of narrower conditions", maxEventsPerChange-1)
 			}
@@ -139,9 +145,8 @@ func (w *Worker) emit(p *plan, e *emitter, row *canal.Row, c change) (event Even
 	if err := w.writeData(p, e, row, c); err != nil {
 		return fail("data", err)
 	}
-	payload := w.seal()
-	event = w.event(p, e.kind.name, payload, marks)
-	event.Topic, event.Headers = topic, headers
+	event = w.finish(&p.output, p, e.kind.name, marks)
+	event.Topic, event.Headers = topic, append(headers, event.Headers...)
 	return event, true, nil
 }
 
@@ -209,7 +214,7 @@ func (w *Worker) writeRuleKey(p *plan, e *emitter, c change) error {
 		}
 		w.key, _ = appendKeyText(w.key[:0], v)
 		w.keyJSON = appendString(w.keyJSON[:0], w.key)
-		w.subject = w.keyJSON
+		w.subject, w.keyColumns = w.keyJSON, nil
 		return nil
 	case c.kind == truncated:
 		w.writeTableKey(p)
@@ -245,13 +250,7 @@ func (w *Worker) writeData(p *plan, e *emitter, row *canal.Row, c change) error 
 	case e.data == nil && c.kind == truncated:
 		b = append(b, '{', '}')
 	case e.data == nil:
-		b = append(b, `{"row":`...)
-		b = p.appendImage(b, e.shape, c.shown)
-		if c.before != nil {
-			b = append(b, `,"old":`...)
-			b = p.appendChanged(b, e.shape, c.before, row.After)
-		}
-		b = append(b, '}')
+		b = p.appendDefault(b, e.shape, row, c)
 	default:
 		for i := range e.data.steps {
 			step := &e.data.steps[i]

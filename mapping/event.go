@@ -17,7 +17,9 @@ type Event struct {
 	Table    string // "shop.orders", for metrics and messages
 	GTID     string // as the server writes it; empty for anonymous transactions
 	Headers  []Header
-	Payload  []byte // the event as CloudEvents 1.0 JSON, one line, without the line's end
+	Payload  []byte // the event as CloudEvents 1.0 JSON, one line, without the line's end; nil for a tombstone
+	// ContentType is the media type of Payload where an entry asks for another form of it, else empty.
+	ContentType string
 
 	OccurredAt time.Time
 }

@@ -282,8 +282,7 @@ func (w *Worker) aggregateEvent(root *rowState, children *belonging, fired map[u
 		return fail("include", err)
 	}
 	w.payload = append(w.payload, '}', '}')
-	payload := w.seal()
-	event = w.event(r.plan, r.aggregate.kind, payload, marks)
+	event = w.finish(&r.aggregate.output, r.plan, r.aggregate.kind, marks)
 	event.Topic = r.topic
 	return event, true, nil
 }
@@ -406,8 +405,7 @@ func (w *Worker) appendOrphans(dst []Event, g *Gathered, a *aggregate, parts []m
 			continue
 		}
 		w.payload = append(w.payload, '}', '}')
-		payload := w.seal()
-		event := w.event(p, a.kind, payload, marks)
+		event := w.finish(&a.output, p, a.kind, marks)
 		event.Topic = topic
 		dst = append(dst, event)
 		g.use(nil, &f.belonging)

@@ -179,6 +179,9 @@ func (c goldenCase) compare(t *testing.T) []Event {
 	var got bytes.Buffer
 	for _, e := range events {
 		fmt.Fprintf(&got, "%s\t%s\t%s\n", e.Topic, e.Key, e.Payload)
+		if e.ContentType != "" {
+			fmt.Fprintf(&got, "\t%s %s %s %s\n", e.ID, e.Type, e.Sequence, e.ContentType)
+		}
 		for _, h := range e.Headers {
 			fmt.Fprintf(&got, "\t%s: %s\n", h.Key, h.Value)
 		}

@@ -101,7 +101,7 @@ func (m *Mapper) Topic(database, table string) (string, error) {
 
 // topicOf renders the entry's topic, or that of one of its rules, for a table; empty where it depends on the row.
 func (e *entry) topicOf(template *topicTemplate, database, table string) (string, error) {
-	if template.dynamic() {
+	if template == nil || template.dynamic() { // an outbox has none
 		return "", nil
 	}
 	topic, err := template.render(database, table, e.pattern.shard(database, table))

@@ -37,6 +37,14 @@ type TableRule struct {
 	// Emit are the rules. Without them each change becomes TABLE.created, TABLE.updated or
 	// TABLE.deleted; with them, what they say, and nothing where none fits.
 	Emit []EmitRule `yaml:"emit"`
+	// Envelope is the form of the events: cloudevents when empty, binary or row.
+	Envelope string `yaml:"envelope"`
+	// KeyFormat is the form of their keys: text when empty, or json.
+	KeyFormat string `yaml:"key_format"`
+	// Tombstones has a record without a value follow each deletion, for compacted topics.
+	Tombstones bool `yaml:"tombstones"`
+	// OutboxRule makes the entry an outbox, whose rows are messages.
+	OutboxRule
 	// AggregateRule makes the entry an aggregate, which has neither Table nor Mask nor Emit. Topic, Key and Columns are then
 	// about its root.
 	AggregateRule
@@ -44,6 +52,9 @@ type TableRule struct {
 
 // Patterns are the entry's patterns of tables by their keys below the entry's: one, or the root and the parts of an aggregate.
 func (t *TableRule) Patterns() (keys, patterns []string) {
+	if !t.OutboxRule.isZero() {
+		return []string{"outbox"}, []string{t.Outbox}
+	}
 	if t.AggregateRule.isZero() {
 		return []string{"table"}, []string{t.Table}
 	}
@@ -103,6 +114,10 @@ func (o Options) read() (read options, err error) {
 	for i := range o.Tables {
 		t := &o.Tables[i]
 		key := fmt.Sprintf("events[%d]", i)
+		if !t.OutboxRule.isZero() {
+			read.entries = append(read.entries, r.readOutbox(i, t))
+			continue
+		}
 		if !t.AggregateRule.isZero() {
 			read.aggregates = append(read.aggregates, r.readAggregate(i, t))
 			read.entries = append(read.entries, nil)

@@ -95,6 +95,7 @@ const special = `\.*?{}[],`
 // patternParser reads a pattern from its front.
 type patternParser struct {
 	rest string
+	dots bool // a dot is a character like any other
 }
 
 // side reads up to the dot, or to the end.
@@ -139,7 +140,7 @@ func (p *patternParser) text(end string) (glob, error) {
 			}
 			g.nodes = append(g.nodes, node{kind: kind})
 		case '{':
-			if end != "." {
+			if end == "," {
 				return g, errors.New("sets inside sets are not supported: write all texts in one set, {a1,a2,b}")
 			}
 			flush()
@@ -154,6 +155,10 @@ func (p *patternParser) text(end string) (glob, error) {
 		case '[', ']':
 			return g, fmt.Errorf(`%q has no meaning: write a set such as {a,b,c}, or \%c for the character itself`, c, c)
 		case '.':
+			if p.dots {
+				literal = append(literal, c)
+				continue
+			}
 			return g, errors.New(`a dot inside a set belongs to a range of numbers, {0000..1023}: write \. for the character itself`)
 		default:
 			literal = append(literal, c)

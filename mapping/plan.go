@@ -46,6 +46,9 @@ type plan struct {
 	emitters []*emitter
 	// shape is how whole rows are shown; nil: as members say.
 	shape *shape
+	// output is how the events leave; outbox is not nil where rows are messages.
+	output output
+	outbox *outboxPlan
 	// masks hide values of columns; nil: of none.
 	masks []expression.Mask
 	// kinds are indexed by changeKind, of those that are about a row.
@@ -119,11 +122,30 @@ func (p *plan) planEntry(table *canal.Table, e *entry) (err error) {
 	if p.key, err = e.keyColumns(table, e.at+".key", e.key); err != nil {
 		return err
 	}
+	if e.outbox != nil {
+		return p.planOutbox(e)
+	}
 	if p.shape, err = newShape(table, e.at, e.columns, p.masks, e.pattern.exact()); err != nil {
+		return err
+	}
+	if err := p.checkFlat(e); err != nil {
 		return err
 	}
 	if p.emitters, err = e.emitters(p, expression.OpSet(canal.Insert, canal.Update, canal.Delete)); err != nil {
 		return err
+	}
+	return nil
+}
+
+// checkFlat refuses a column that is called as what stands beside the columns.
+func (p *plan) checkFlat(e *entry) error {
+	for i := range p.table.Columns {
+		if name, shown := p.shownAs(p.shape, i); p.output.flat && shown && name == "old" {
+			return &OptionError{
+				Key:     e.at + ".envelope",
+				Problem: fmt.Sprintf("table %s has a column %q, where envelope: row shows what an update replaced: rename it, columns: {rename: {%s: …}}, or write another envelope", p.name, name, p.table.Columns[i].Name),
+			}
+		}
 	}
 	return nil
 }
@@ -138,7 +160,9 @@ func (m *Mapper) planTable(table *canal.Table, e *entry, topic string) *plan {
 		hashNames: appendIDText(appendIDText(nil, table.Database), table.Name),
 	}
 	p.texts.database, p.texts.table = []byte(table.Database), []byte(table.Name)
+	p.output = output{format: structuredFormat}
 	if e != nil {
+		p.output = e.output
 		p.texts.shard = []byte(e.pattern.shard(table.Database, table.Name))
 	}
 	return p

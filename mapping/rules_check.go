@@ -73,6 +73,8 @@ type entry struct {
 	masks   Masks
 	maskKey []byte
 	rules   []*parsedRule // nil: the default mapping
+	output  output
+	outbox  *outbox // not nil: rows are messages
 }
 
 // readEntry reads what an entry has beside its table. i is its index in events.
@@ -80,6 +82,7 @@ func (r *ruleReader) readEntry(i int, t *TableRule, maskKey string) *entry {
 	at := fmt.Sprintf("events[%d]", i)
 	topic := r.readTopic(at, t.Topic, t.Topics)
 	e := &entry{at: at, topic: topic, key: t.Key, columns: t.Columns, masks: t.Mask, maskKey: []byte(maskKey)}
+	e.output = r.readOutput(at, t)
 	r.checkColumns(at+".columns", t.Columns)
 	r.checkMasks(at+".mask", t.Mask, maskKey)
 	if topic != nil && topic.dynamic() && len(t.Emit) == 0 {
@@ -193,12 +196,10 @@ func (r *ruleReader) readHeaders(key string, headers Object) (parsed []parsedMem
 	}
 	for _, h := range headers {
 		at := key + "." + h.Name
-		lower := strings.ToLower(h.Name)
+		err := checkHeader(h.Name)
 		switch {
-		case !headerPattern.MatchString(h.Name):
-			r.mistake(at, `the name of a header is made of letters, digits, ".", "_" and "-"`)
-		case strings.HasPrefix(lower, "ce_"), strings.HasPrefix(lower, "ce-"), lower == "content-type":
-			r.mistake(at, "this header is the event's own: choose another name")
+		case err != nil:
+			r.mistake(at, "%v", err)
 		case h.Value.Object != nil || h.Value.List != nil:
 			r.mistake(at, "a header is one text: write an expression")
 		default:
@@ -207,6 +208,18 @@ func (r *ruleReader) readHeaders(key string, headers Object) (parsed []parsedMem
 		}
 	}
 	return parsed
+}
+
+// checkHeader refuses names that no header may have.
+func checkHeader(name string) error {
+	lower := strings.ToLower(name)
+	switch {
+	case !headerPattern.MatchString(name):
+		return errors.New(`the name of a header is made of up to 128 letters, digits, ".", "_" and "-"`)
+	case strings.HasPrefix(lower, "ce_"), strings.HasPrefix(lower, "ce-"), lower == "content-type":
+		return errors.New("this header is the event's own: choose another name")
+	}
+	return nil
 }
 
 func (r *ruleReader) readTemplate(at string, t Template, depth int, members *int) *parsedTemplate {

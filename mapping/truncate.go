@@ -24,6 +24,9 @@ func (w *Worker) appendTruncation(dst []Event, row *canal.Row) ([]Event, error) 
 }
 
 func (w *Worker) truncation(dst []Event, e *entry, row *canal.Row) ([]Event, error) {
+	if e.outbox != nil {
+		return dst, nil // it was cleared
+	}
 	topic, err := e.topicOf(e.topic, row.Table.Database, row.Table.Name)
 	if err != nil {
 		return dst, err
@@ -40,6 +43,5 @@ func (w *Worker) truncation(dst []Event, e *entry, row *canal.Row) ([]Event, err
 	kind := planKind(row.Table.Name+"."+truncated.String(), p.source)
 	marks := w.writeEnvelope(p, &kind, row, change{kind: truncated})
 	w.payload = append(w.payload, `,"data":{}}`...)
-	payload := w.seal()
-	return append(dst, w.event(p, kind.name, payload, marks)), nil
+	return append(dst, w.finish(&p.output, p, kind.name, marks)), nil
 }

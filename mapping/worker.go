@@ -41,11 +41,16 @@ type Worker struct {
 	payload, key, keyJSON, preimage []byte // scratch, one event each
 	// subject is the subject as a JSON string: keyJSON, or what a rule gives; empty where there is none.
 	subject []byte
+	// keyColumns are what the key is made of, and keyRow is the row that they are of; nil where it is not made of columns.
+	keyColumns []int
+	keyRow     image
+	// givenID stands in for the derived id where it is not empty.
+	givenID []byte
 
 	// For rules:
-	row               expression.Row
-	text, subjectJSON []byte // scratch
-	skipped           []Skip
+	row                       expression.Row
+	text, subjectJSON, masked []byte // scratch
+	skipped                   []Skip
 
 	gathered *Gathered // of the transaction, for aggregates; nil: nothing
 }
@@ -169,7 +174,10 @@ func (w *Worker) appendChanges(dst []Event, p *plan, row *canal.Row) ([]Event, e
 	if err := checkImages(row); err != nil {
 		return dst, err
 	}
-	if p.emitters != nil {
+	switch {
+	case p.outbox != nil:
+		return w.appendRelayed(dst, p, row)
+	case p.emitters != nil:
 		return w.appendRules(dst, p, row)
 	}
 	before, after := image{top: row.Before}, image{top: row.After, beneath: row.Before}
@@ -227,8 +235,11 @@ func (w *Worker) appendEvent(dst []Event, p *plan, row *canal.Row, c change) ([]
 		return dst, err
 	}
 	marks := w.writePayload(p, row, c)
-	payload := w.seal()
-	return append(dst, w.event(p, p.kinds[c.kind].name, payload, marks)), nil
+	dst = append(dst, w.finish(&p.output, p, p.kinds[c.kind].name, marks))
+	if p.output.tombstones && c.kind == deleted {
+		dst = append(dst, w.tombstone(&p.output, p, &p.kinds[c.kind], row, c))
+	}
+	return dst, nil
 }
 
 // event is the event of a payload.
@@ -260,6 +271,7 @@ func (w *Worker) writeKeyOf(p *plan, columns []int, row image) error {
 		w.writeTableKey(p)
 		return nil
 	}
+	w.keyColumns, w.keyRow = columns, row
 	b := w.key[:0]
 	ok := true
 	for n, i := range columns {
@@ -293,7 +305,7 @@ func (w *Worker) writeKeyOf(p *plan, columns []int, row image) error {
 func (w *Worker) writeTableKey(p *plan) {
 	w.key = append(w.key[:0], p.name...)
 	w.keyJSON = appendString(w.keyJSON[:0], w.key)
-	w.subject = nil
+	w.subject, w.keyColumns = nil, nil
 }
 
 // seal moves the payload out of the scratch memory.

@@ -19,6 +19,7 @@ type kafkaEncoder struct {
 	key      kafkaKey
 
 	id, kind, source, time   []byte // header keys
+	media                    []byte
 	specversion, contenttype sarama.RecordHeader
 	codec                    sarama.CompressionCodec
 	transactional            bool
@@ -29,7 +30,7 @@ type kafkaEncoder struct {
 func newKafkaEncoder(codec sarama.CompressionCodec) kafkaEncoder {
 	return kafkaEncoder{
 		codec: codec,
-		id:    []byte("ce_id"), kind: []byte("ce_type"), source: []byte("ce_source"), time: []byte("ce_time"),
+		id:    []byte("ce_id"), kind: []byte("ce_type"), source: []byte("ce_source"), time: []byte("ce_time"), media: []byte("content-type"),
 		specversion: sarama.RecordHeader{Key: []byte("ce_specversion"), Value: []byte("1.0")},
 		contenttype: sarama.RecordHeader{Key: []byte("content-type"), Value: []byte("application/cloudevents+json; charset=UTF-8")},
 	}
@@ -43,7 +44,7 @@ const recordOverhead = 5*binary.MaxVarintLen32 + binary.MaxVarintLen64 + 1 +
 
 // recordSize is the most bytes that e takes in a batch of records, before compression.
 func recordSize(e *mapping.Event) int {
-	size := recordOverhead + len(e.Key) + len(e.Payload) + len(e.ID) + len(e.Type) + len(e.Source) + len(e.Time)
+	size := recordOverhead + len(e.Key) + len(e.Payload) + len(e.ID) + len(e.Type) + len(e.Source) + len(e.Time) + len(e.ContentType)
 	for _, h := range e.Headers {
 		size += len(h.Key) + len(h.Value) + 2*binary.MaxVarintLen32
 	}
@@ -109,7 +110,13 @@ func (k *kafkaEncoder) record(e *mapping.Event) *sarama.Record {
 	k.header(k.kind, e.Type)
 	k.header(k.source, e.Source)
 	k.header(k.time, e.Time)
-	k.pointers = append(k.pointers, &k.specversion, &k.contenttype)
+	k.pointers = append(k.pointers, &k.specversion)
+	switch {
+	case e.ContentType != "":
+		k.header(k.media, e.ContentType)
+	case e.Payload != nil: // a tombstone has no content
+		k.pointers = append(k.pointers, &k.contenttype)
+	}
 	for _, h := range e.Headers {
 		k.header([]byte(h.Key), "")
 		k.headers[len(k.headers)-1].Value = h.Value
