@@ -145,6 +145,7 @@ func (c *config) validate() error {
 	}
 	_, startErr := canal.ParseStart(c.Source.Start)
 	mistakes = append(mistakes, c.Source.Validate(), startErr, c.Checkpoint.Validate(), c.Publish.Validate(), c.validateTogether(), c.mapping().Validate())
+	mistakes = append(mistakes, c.checkForms()...)
 	if c.Source.Heartbeat < 100*time.Millisecond || c.Source.Heartbeat > time.Hour {
 		mistake("source.heartbeat is %s: write a time from 100ms to 1h, such as 5s", c.Source.Heartbeat)
 	}
@@ -161,6 +162,23 @@ func (c *config) validate() error {
 		mistake("limits.workers is %d: write a number from 1 to 1024, or leave it out for one per CPU", c.Limits.Workers)
 	}
 	return errors.Join(mistakes...)
+}
+
+// checkForms refuses forms of events that the sink cannot carry.
+func (c *config) checkForms() (mistakes []error) {
+	if c.Publish.Kafka != nil {
+		return nil
+	}
+	kind, _, _ := strings.Cut(c.Publish.Describe(), " ")
+	for i := range c.Events {
+		if c.Events[i].Envelope == mapping.EnvelopeBinary {
+			mistakes = append(mistakes, fmt.Errorf("events[%d].envelope: binary needs Kafka's headers, which %s does not have: write cloudevents or row", i, kind))
+		}
+		if c.Events[i].Tombstones {
+			mistakes = append(mistakes, fmt.Errorf("events[%d].tombstones: records without a value go with Kafka's compacted topics, which %s does not have: remove it", i, kind))
+		}
+	}
+	return mistakes
 }
 
 // mapping is what the mapper needs.

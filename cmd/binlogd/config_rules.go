@@ -38,6 +38,13 @@ func (d *yamlDecoder) rulePart(node ast.Node, path string, into reflect.Value) (
 		var bytes size
 		err = d.scalar(node, path, reflect.ValueOf(&bytes).Elem())
 		*target = mapping.Size(bytes)
+	case *mapping.OutboxHeaders:
+		*target, err = d.outboxHeaders(node, path)
+	case *[]string:
+		if !strings.HasSuffix(path, "].key") { // of an entry, which may be one column
+			return false, nil
+		}
+		*target, err = d.oneOrMore(node, path)
 	case *map[string]string:
 		*target, err = d.texts(node, path)
 	default:
@@ -214,4 +221,18 @@ func (d *yamlDecoder) joins(node ast.Node, path string) (joins mapping.Joins, er
 		return err
 	})
 	return joins, err
+}
+
+// outboxHeaders reads the name of a column, or headers with a column each.
+func (d *yamlDecoder) outboxHeaders(node ast.Node, path string) (headers mapping.OutboxHeaders, err error) {
+	if _, object := node.(ast.MapNode); !object {
+		headers.Column, err = d.text(node, path)
+		return headers, err
+	}
+	err = d.members(node, path, func(name, at string, value ast.Node) error {
+		column, err := d.text(value, at)
+		headers.Columns = append(headers.Columns, mapping.HeaderColumn{Name: name, Column: column})
+		return err
+	})
+	return headers, err
 }

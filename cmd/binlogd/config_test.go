@@ -418,3 +418,43 @@ events:
 `), environment())
 	require.ErrorContains(t, err, "binlogd.yaml:13: events[0].include.items.onn: unknown key; did you mean on?")
 }
+
+// TestConfigOutbox: an outbox and the forms of events are read from the file; what the sink cannot carry is refused by its key.
+func TestConfigOutbox(t *testing.T) {
+	t.Parallel()
+	const head = "name: shop\nsource: {address: \"127.0.0.1:3306\", user: binlogd, password: x}\n"
+	const events = `events:
+  - outbox: shop.message_box
+    id: uid
+    topic: topic
+    key: msg_key
+    payload: payload
+    headers: {trace: trace_id}
+    allow_topics: [order.*, stock.deducted]
+    envelope: binary
+  - {table: shop.orders, envelope: row, key_format: json, key: [id], tombstones: true}
+  - {outbox: shop.other_box, topic: topic, payload: payload, headers: headers, allow_topics: ["*"], on_error: skip}
+`
+	cfg, err := parseConfig("binlogd.yaml", []byte(head+"publish: {kafka: {brokers: [\"k:9092\"]}}\n"+events), environment())
+	require.NoError(t, err)
+	require.Equal(t, []mapping.TableRule{
+		{
+			Topic: "topic", Key: []string{"msg_key"}, Envelope: "binary",
+			OutboxRule: mapping.OutboxRule{
+				Outbox: "shop.message_box", ID: "uid", Payload: "payload", AllowTopics: []string{"order.*", "stock.deducted"},
+				Headers: mapping.OutboxHeaders{Columns: []mapping.HeaderColumn{{Name: "trace", Column: "trace_id"}}},
+			},
+		},
+		{Table: "shop.orders", Envelope: "row", KeyFormat: "json", Key: []string{"id"}, Tombstones: true},
+		{
+			Topic: "topic", AggregateRule: mapping.AggregateRule{OnError: "skip"},
+			OutboxRule: mapping.OutboxRule{Outbox: "shop.other_box", Payload: "payload", AllowTopics: []string{"*"}, Headers: mapping.OutboxHeaders{Column: "headers"}},
+		},
+	}, cfg.Events)
+
+	_, err = parseConfig("binlogd.yaml", []byte(head+"publish: {file: {path: e}}\n"+events), environment())
+	require.ErrorContains(t, err, "binlogd.yaml:12: events[0].envelope: binary needs Kafka's headers, which file does not have")
+	require.ErrorContains(t, err, "binlogd.yaml:13: events[1].tombstones: records without a value go with Kafka's compacted topics")
+	_, err = parseConfig("binlogd.yaml", []byte(head+"publish: {stdout: {}}\nevents:\n  - outbox: shop.message_box\n    topic: topic\n    payload: payload\n"), environment())
+	require.ErrorContains(t, err, "binlogd.yaml:5: events[0].allow_topics: missing: a row could name any topic")
+}

@@ -45,11 +45,8 @@ type member struct {
 //
 //	10:00:00.123 orders.updated 1001  status: "pending" → "paid"  amount: "19.90"
 func (s style) line(b []byte, e *mapping.Event) ([]byte, error) {
-	var event struct {
-		Subject string
-		Data    struct{ Row, Old members }
-	}
-	if err := json.Unmarshal(e.Payload, &event); err != nil {
+	event, err := contentOf(e)
+	if err != nil {
 		return b, fmt.Errorf("show event %s: %w", e.ID, err)
 	}
 	b = s.paint(b, s.dim, e.OccurredAt.In(time.Local).Format("15:04:05.000"))
@@ -78,6 +75,48 @@ func (s style) line(b []byte, e *mapping.Event) ([]byte, error) {
 		b = append(b, ' ')
 	}
 	return append(bytes.TrimRight(b, " "), '\n'), nil
+}
+
+// content is what a line shows of an event.
+type content struct {
+	Subject string
+	Data    struct{ Row, Old members }
+}
+
+// contentOf reads an event. What rules made of a row is shown as a row is; what is no object, as a column called data.
+func contentOf(e *mapping.Event) (c content, err error) {
+	shown := struct {
+		Subject string
+		Data    json.RawMessage
+		Base64  json.RawMessage `json:"data_base64"`
+	}{Subject: string(e.Key), Data: e.Payload}
+	if e.ContentType == "" && e.Payload != nil {
+		shown.Subject = ""
+		if err := json.Unmarshal(e.Payload, &shown); err != nil {
+			return c, err
+		}
+	}
+	c.Subject = shown.Subject
+	data := shown.Data
+	if shown.Base64 != nil {
+		data = shown.Base64
+	}
+	if len(data) == 0 {
+		return c, nil
+	}
+	var all members
+	if json.Unmarshal(data, &c.Data) == nil && c.Data.Row != nil {
+		return c, nil
+	}
+	c.Data.Row, c.Data.Old = nil, nil
+	if json.Unmarshal(data, &all) != nil {
+		if !json.Valid(data) {
+			data, _ = json.Marshal(string(data)) // of a text, which cannot fail
+		}
+		all = members{{"data", data}}
+	}
+	c.Data.Row = all
+	return c, nil
 }
 
 // ofType is the colour of a type of event.

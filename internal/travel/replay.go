@@ -314,7 +314,7 @@ func (s *replaySink) marked(e *mapping.Event) mapping.Event {
 		m.Topic = s.topic
 	}
 	m.Headers = append(slices.Clone(e.Headers), mapping.Header{Key: "ce_" + ReplayAttribute, Value: s.name})
-	if rest, isObject := bytes.CutPrefix(e.Payload, []byte("{")); isObject && len(rest) > 1 {
+	if rest, isObject := bytes.CutPrefix(e.Payload, []byte("{")); isObject && len(rest) > 1 && e.ContentType == "" { // in other forms, the headers say so
 		m.Payload = slices.Concat([]byte("{"), []byte(s.mark), rest)
 	}
 	return m
