@@ -108,13 +108,14 @@ func (a *app) travelSetup(ctx context.Context, cfg *config, reader checkpoint.Re
 		return nil, nil, cfg.locateAll(err)
 	}
 	catalog := canal.NewCatalog(connect.Connect)
-	return &travel.Setup{
-			Name: cfg.Name, Connect: connect, Mapper: mapper, Schemas: catalog, InvalidText: cfg.Source.invalidText(),
-			MaxInFlight: int64(cfg.Limits.InFlight), Workers: cfg.Limits.Workers, Logger: a.logger, Watch: a.showTravel,
-		}, func() {
-			a.status.show("")
-			_ = catalog.Close() // it only reads
-		}, nil
+	setup = &travel.Setup{
+		Name: cfg.Name, Connect: connect, Mapper: mapper, Schemas: catalog, InvalidText: cfg.Source.invalidText(),
+		MaxInFlight: int64(cfg.Limits.InFlight), Workers: cfg.Limits.Workers, Logger: a.logger, Watch: a.showTravel,
+	}
+	return setup, func() {
+		a.status.show("")
+		_ = catalog.Close() // it only reads
+	}, nil
 }
 
 // showTravel keeps the living line at how far a search or a stretch is.
@@ -193,11 +194,12 @@ func (a *app) move(ctx context.Context, cfg *config, flags *moveFlags, plan plan
 		}
 		report.applied(entry)
 	}
-	if flags.output == outputJSON {
+	switch {
+	case flags.output == outputJSON:
 		err = writeJSON(a.stdout, report)
-	} else if confirmed && willAsk {
+	case confirmed && willAsk:
 		err = report.writeOutcome(a.stdout)
-	} else {
+	default:
 		err = report.writeText(a.stdout)
 	}
 	return errors.Join(refusal, err)
@@ -216,8 +218,7 @@ func (a *app) openForMove(ctx context.Context, cfg *config, flags *moveFlags, mo
 		return reader, nil, err
 	}
 	store, err := a.openStore(ctx, cfg)
-	var locked *checkpoint.LockedError
-	if errors.As(err, &locked) {
+	if _, locked := errors.AsType[*checkpoint.LockedError](err); locked {
 		if moves {
 			return nil, nil, fmt.Errorf("%w; or add --live to have the running daemon do it", err)
 		}

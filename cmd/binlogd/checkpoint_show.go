@@ -147,8 +147,7 @@ func askBehind(ctx context.Context, connect canal.ConnectOptions, record *checkp
 	out, err := canal.Look(ctx, connect, place, record.Server)
 	if err != nil {
 		source := &shownSource{Error: err.Error()}
-		var gone *canal.SourceError
-		if errors.As(err, &gone) {
+		if gone, ok := errors.AsType[*canal.SourceError](err); ok {
 			source.Binlogs = &shownBinlogs{Until: "not there: " + gone.Err.Error()}
 		}
 		return source

@@ -33,7 +33,7 @@ func TestConvert(t *testing.T) {
 		}
 		write("offsets.dat", fmt.Sprintf("\xac\xed\x00\x05"+`["shop",{"server":"shop"}]`+"\x00"+`{"file":"%s","pos":%d,"gtids":"%s","row":1,"event":2}`, file, offset, gtids))
 		write("plain.dat", fmt.Sprintf(`["shop",{"server":"shop"}]{"file":"%s","pos":%d}`, file, offset))
-		write("meta.dat", fmt.Sprintf(`{"clientDatas":[{"clientIdentity":{"clientId":1001,"destination":"example"},"cursor":{"postion":{"journalName":"%s","position":%d}}}]}`, file, offset+70))
+		write("meta.dat", fmt.Sprintf(`{"clientDatas":[{"clientIdentity":{"clientId":1001,"destination":"example"},"cursor":{"postion":{"journalName":"%s","position":%d}}}]}`, file, offset+70)) //nolint:misspell // as Canal spells it
 		for _, from := range [][]string{{"debezium", "offsets.dat"}, {"debezium", "plain.dat"}, {"canal", "meta.dat"}, {"maxwell", maxwell}} {
 			args := append([]string{"checkpoint", "convert", "--from"}, from...)
 			require.Contains(t, s.command(t, args...), "nothing was written")

@@ -150,8 +150,10 @@ func (f *finder) ofRecord(ctx context.Context, r *checkpoint.Record) (*point, er
 		spot, err = f.binlogs.After(ctx, r.Position.GTIDs)
 	} else {
 		if r.Server.UUID != f.binlogs.Server().UUID {
-			return nil, &canal.SourceError{Err: fmt.Errorf("the place %s:%d is one of the server %s, and %s answers", r.Position.File, r.Position.Offset, r.Server.UUID, f.binlogs.Server().UUID),
-				Remedy: "a file and an offset are valid on the server only that wrote them"}
+			return nil, &canal.SourceError{
+				Err:    fmt.Errorf("the place %s:%d is one of the server %s, and %s answers", r.Position.File, r.Position.Offset, r.Server.UUID, f.binlogs.Server().UUID),
+				Remedy: "a file and an offset are valid on the server only that wrote them",
+			}
 		}
 		spot, err = f.binlogs.At(ctx, r.Position.File, r.Position.Offset)
 	}

@@ -72,7 +72,7 @@ func ParseCanal(data []byte) ([]Foreign, error) {
 				Position struct {
 					File   string `json:"journalName"`
 					Offset uint64 `json:"position"`
-				} `json:"postion"` // as Canal spells it
+				} `json:"postion"` //nolint:misspell // as Canal spells it
 			} `json:"cursor"`
 		} `json:"clientDatas"`
 	}

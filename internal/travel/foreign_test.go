@@ -23,7 +23,7 @@ func TestParseDebezium(t *testing.T) {
 func TestParseCanal(t *testing.T) {
 	t.Parallel()
 	found, err := ParseCanal([]byte(`{"clientDatas":[{"clientIdentity":{"clientId":1001,"destination":"example","filter":""},"cursor":{"identity":{"slaveId":-1,` +
-		`"sourceAddress":{"address":"localhost","port":3306}},"postion":{"gtid":"","included":false,"journalName":"mysql-bin.000001","position":332,"serverId":1,"timestamp":1505998863000}}}],"destination":"example"}`))
+		`"sourceAddress":{"address":"localhost","port":3306}},"postion":{"gtid":"","included":false,"journalName":"mysql-bin.000001","position":332,"serverId":1,"timestamp":1505998863000}}}],"destination":"example"}`)) //nolint:misspell // as Canal spells it
 	require.NoError(t, err)
 	require.Equal(t, []Foreign{{Owner: "example/1001", File: "mysql-bin.000001", Offset: 332}}, found)
 	_, err = ParseCanal([]byte(`{}`))

@@ -163,19 +163,19 @@ func (p *point) differs(passed *canal.GTIDSet, here canal.Position) (again, skip
 }
 
 // withoutGaps leaves out of the new place what was never published: after a move back it must still come.
-func (plan *Plan) withoutGaps(passed *canal.GTIDSet, to *point) {
+func (p *Plan) withoutGaps(passed *canal.GTIDSet, to *point) {
 	if passed.Flavor() != canal.MySQL {
 		return
 	}
 	missing := to.passed.Subtract(passed)
 	if to.spot.Read != nil {
-		missing = to.spot.Read.Subtract(passed).Subtract(heldSet(plan.Before.Held))
+		missing = to.spot.Read.Subtract(passed).Subtract(heldSet(p.Before.Held))
 	}
 	if missing.IsEmpty() {
 		return
 	}
-	plan.After.Position.GTIDs = plan.After.Position.GTIDs.Intersect(passed)
-	plan.Notes = append(plan.Notes, fmt.Sprintf("%s stand before the place and were not published yet: they come too", brief(missing)))
+	p.After.Position.GTIDs = p.After.Position.GTIDs.Intersect(passed)
+	p.Notes = append(p.Notes, fmt.Sprintf("%s stand before the place and were not published yet: they come too", brief(missing)))
 }
 
 func heldSet(held []canal.Prepared) *canal.GTIDSet {

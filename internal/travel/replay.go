@@ -231,8 +231,10 @@ type replaySink struct {
 }
 
 func (r *Replay) sink() (*replaySink, error) {
-	s := &replaySink{Sink: r.Sink, topic: r.Topic, types: r.Types, keys: r.Keys, rate: r.Rate, name: []byte(r.Name),
-		mark: `"` + ReplayAttribute + `":` + strconv.Quote(r.Name) + `,`}
+	s := &replaySink{
+		Sink: r.Sink, topic: r.Topic, types: r.Types, keys: r.Keys, rate: r.Rate, name: []byte(r.Name),
+		mark: `"` + ReplayAttribute + `":` + strconv.Quote(r.Name) + `,`,
+	}
 	if len(r.IDs) > 0 {
 		s.ids = make(map[string]bool, len(r.IDs))
 		for _, id := range r.IDs {
