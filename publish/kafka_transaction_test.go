@@ -3,10 +3,7 @@ package publish_test
 import (
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/binlogd/binlogd/internal/testenv"
-	"github.com/binlogd/binlogd/mapping"
 	"github.com/binlogd/binlogd/publish"
 	"github.com/binlogd/binlogd/publish/publishtest"
 )
@@ -32,9 +29,3 @@ func TestKafkaTransactions(t *testing.T) {
 	}
 	publishtest.Run(t, h)
 }
-
-func one(topic string) *publish.Batch {
-	return publish.NewBatch([]mapping.Event{publishtest.Event(topic, "k", 1, 0)})
-}
-
-func TestX(t *testing.T) { require.True(t, one("x") != nil) }

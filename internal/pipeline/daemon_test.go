@@ -56,6 +56,7 @@ func (s settings) launch(t *testing.T, more string) *binlogd {
 	if s.Zone != "" {
 		d.cmd.Env = append(os.Environ(), "TZ="+s.Zone)
 	}
+	d.cmd.Dir = dir
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	require.NoError(t, d.cmd.Start())
 	go func() {

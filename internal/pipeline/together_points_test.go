@@ -45,7 +45,7 @@ func (k *kafkaTap) serve(listener net.Listener, broker string) {
 		if err != nil {
 			return
 		}
-		server, err := net.Dial("tcp", broker) //nolint:noctx // on this machine
+		server, err := net.Dial("tcp", broker)
 		if err != nil {
 			_ = client.Close()
 			continue
@@ -94,7 +94,7 @@ func TestTogetherKilledAtEachRequest(t *testing.T) {
 	port, release, err := daemon.ReservePort()
 	require.NoError(t, err)
 	defer release()
-	listener, err := net.Listen("tcp", daemon.Address(port)) //nolint:noctx // returns at once
+	listener, err := net.Listen("tcp", daemon.Address(port))
 	require.NoError(t, err)
 	defer listener.Close()
 	cluster := testenv.StartKafka(t, testenv.KafkaOptions{Properties: map[string]string{

@@ -162,3 +162,39 @@ func TestTogetherTwice(t *testing.T) {
 		t.Logf("%+v", l.verifyOnce(t, s))
 	})
 }
+
+// TestTogetherCarriesOver: the checkpoint's file of the time before exactly_once becomes the first checkpoint in the sink.
+func TestTogetherCarriesOver(t *testing.T) {
+	t.Parallel()
+	l := newLoad(t, testenv.MySQL(t))
+	to := &redisDestination{server: testenv.Redis(t), streams: topicsOf(l.db)}
+	before := newSettings(t, l.server, l.db+".*").into(to)
+	after := newSettings(t, l.server, l.db+".*").into(together{to})
+	l.publishFor(t, before.daemon(t, ""), func() { awaitCaughtUp(t, l.server, before.Checkpoint) })
+
+	record, err := checkpoint.ReadFile(before.Checkpoint)
+	require.NoError(t, err)
+	record.Name = after.name()
+	path := filepath.Join(filepath.Dir(after.Checkpoint), after.name()+".checkpoint")
+	file, err := checkpoint.OpenFile(path, after.name())
+	require.NoError(t, err)
+	require.NoError(t, file.Save(t.Context(), record))
+	require.NoError(t, file.Close())
+	l.during(t, func() { time.Sleep(100 * time.Millisecond) }) // while nobody reads
+
+	d := after.daemon(t, "")
+	after.awaitTogether(t, l.server, d)
+	d.stop(t)
+	require.Contains(t, d.stderr.String(), "carried over")
+	require.NoFileExists(t, path)
+	after.finish(t, l.server)
+	l.verifyOnce(t, after)
+}
+
+// publishFor writes while d runs, waits until it is published, and stops d.
+func (l load) publishFor(t *testing.T, d *binlogd, published func()) {
+	t.Helper()
+	l.during(t, func() { time.Sleep(200 * time.Millisecond) })
+	published()
+	d.stop(t)
+}
