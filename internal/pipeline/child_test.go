@@ -41,7 +41,7 @@ const (
 	saved        crashPoint = "after the checkpoint's write"
 )
 
-// settings of a pipeline under test, with a checkpoint in a file.
+// settings of a pipeline under test, with a checkpoint in a file unless Store says otherwise.
 type settings struct {
 	Address, User, Password string
 	Addresses               []string // further ones
@@ -50,6 +50,8 @@ type settings struct {
 	Rules      []mapping.TableRule
 	Publish    publish.Options
 	Checkpoint string // path
+	Store      string // kind of the checkpoint's store; a file where empty
+	StoreAt    string // its address; the place is Checkpoint
 	Start      string
 	Crash      crashPoint
 	Countdown  int // the crash comes at this pass of the point
@@ -105,6 +107,32 @@ func (s settings) start(t *testing.T) *exec.Cmd {
 // wrapper puts what a test needs around sink and store.
 type wrapper func(publish.Sink, checkpoint.Store) (publish.Sink, checkpoint.Store)
 
+// store is where the checkpoint is kept.
+func (s settings) store() checkpoint.Options {
+	const lease = 500 * time.Millisecond // for tests to wait for
+	switch s.Store {
+	case checkpoint.KindMySQL:
+		return checkpoint.Options{Store: s.Store, Lease: lease, MySQL: &checkpoint.MySQLOptions{
+			ConnectOptions: canal.ConnectOptions{Address: s.StoreAt, User: s.User, Password: s.Password}, Database: s.Checkpoint,
+		}}
+	case checkpoint.KindRedis:
+		return checkpoint.Options{Store: s.Store, Lease: lease, Redis: &checkpoint.RedisOptions{Address: s.StoreAt, Prefix: s.Checkpoint}}
+	case checkpoint.KindKafka:
+		return checkpoint.Options{Store: s.Store, Lease: lease, Kafka: &checkpoint.KafkaOptions{Brokers: []string{s.StoreAt}, Topic: s.Checkpoint}}
+	}
+	return checkpoint.Options{Path: s.Checkpoint}
+}
+
+// record reads the checkpoint, whoever holds it.
+func (s settings) record() (*checkpoint.Record, error) {
+	reader, err := checkpoint.View(s.store(), "test")
+	if err != nil {
+		return nil, err
+	}
+	defer reader.Close()
+	return reader.Load(context.Background())
+}
+
 // open makes the pipeline, and says how to close what it uses.
 func (s settings) open(logger *slog.Logger, wrap wrapper) (*pipeline.Pipeline, func() error, error) {
 	rules := s.Rules
@@ -119,16 +147,17 @@ func (s settings) open(logger *slog.Logger, wrap wrapper) (*pipeline.Pipeline, f
 	if err != nil {
 		return nil, nil, err
 	}
-	file, err := checkpoint.OpenFile(s.Checkpoint, "test")
+	store, err := checkpoint.Open(context.Background(), s.store(), "test", logger)
 	if err != nil {
 		return nil, nil, errors.Join(err, sink.Close())
 	}
-	closeAll := func() error { return errors.Join(sink.Close(), file.Close()) }
+	opened := store
+	closeAll := func() error { return errors.Join(sink.Close(), opened.Close()) }
 	start, err := canal.ParseStart(s.Start)
 	if err != nil {
 		return nil, nil, errors.Join(err, closeAll())
 	}
-	wrapped, store := sink, checkpoint.Store(file)
+	wrapped := sink
 	if s.Halting {
 		wrapped = &haltingSink{Sink: wrapped}
 	}
@@ -139,7 +168,7 @@ func (s settings) open(logger *slog.Logger, wrap wrapper) (*pipeline.Pipeline, f
 		Name:   "test",
 		Source: canal.SourceOptions{Connect: canal.ConnectOptions{Address: s.Address, Addresses: s.Addresses, User: s.User, Password: s.Password}, Heartbeat: time.Second},
 		Start:  start, Mapper: mapper, Store: store, Sink: publish.WithRetry(wrapped, publish.RetryOptions{Initial: 20 * time.Millisecond, Max: time.Second, Logger: logger}),
-		History: file.Schemas(), SaveInterval: 20 * time.Millisecond, Logger: logger,
+		History: opened.Schemas(), SaveInterval: 20 * time.Millisecond, Logger: logger,
 	})
 	return p, closeAll, nil
 }

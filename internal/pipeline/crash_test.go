@@ -22,16 +22,16 @@ const patience = 2 * time.Minute
 // awaitCaughtUp waits until the checkpoint covers all that the server has in its binlog now.
 func awaitCaughtUp(t *testing.T, server *testenv.Server, path string) {
 	t.Helper()
-	awaitCaughtUpOf(t, server, path, nil)
+	awaitCaughtUpOf(t, server, func() (*checkpoint.Record, error) { return checkpoint.ReadFile(path) }, nil)
 }
 
-// awaitCaughtUpOf is awaitCaughtUp that gives up when the reader ends.
-func awaitCaughtUpOf(t *testing.T, server *testenv.Server, path string, ended <-chan struct{}) {
+// awaitCaughtUpOf is awaitCaughtUp wherever the checkpoint is read, and gives up when the reader ends.
+func awaitCaughtUpOf(t *testing.T, server *testenv.Server, read func() (*checkpoint.Record, error), ended <-chan struct{}) {
 	t.Helper()
 	gtids := server.GTIDExecuted(t)
 	file, offset := server.BinlogPosition(t)
 	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
-		record, err := checkpoint.ReadFile(path)
+		record, err := read()
 		if err == nil && covers(t, record.Position, gtids, file, offset) {
 			return
 		}
@@ -150,6 +150,28 @@ func TestKilledAtRandomWithoutGTIDs(t *testing.T) {
 	require.Greater(t, len(server.BinlogFiles(t)), 10)
 }
 
+// TestKilledAtRandomWithEachStore does the same with the checkpoint on a server. In MySQL it is on the source itself.
+func TestKilledAtRandomWithEachStore(t *testing.T) {
+	t.Parallel()
+	server := testenv.MySQL(t)
+	for kind, address := range map[string]func() string{
+		checkpoint.KindMySQL: func() string { return server.Addr },
+		checkpoint.KindRedis: func() string { return testenv.Redis(t).Addr },
+		checkpoint.KindKafka: func() string { return testenv.Kafka(t).Brokers[0] },
+	} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			l := newLoad(t, server)
+			s := newSettings(t, server, l.db+".*")
+			s.Store, s.StoreAt, s.Checkpoint = kind, address(), testenv.UniqueName("checkpoint")
+			if kind == checkpoint.KindMySQL {
+				s.Checkpoint = server.Database(t)
+			}
+			s.killAtRandom(t, l, 12)
+		})
+	}
+}
+
 // killAtRandom kills a child at any moment of its life, again and again under load, and verifies what came out: into a file, unless
 // another destination is given.
 func killAtRandom(t *testing.T, l load, kills int, to destination) {
@@ -158,9 +180,17 @@ func killAtRandom(t *testing.T, l load, kills int, to destination) {
 	if to != nil {
 		s = s.into(to)
 	}
+	s.killAtRandom(t, l, kills)
+}
+
+func (s settings) killAtRandom(t *testing.T, l load, kills int) {
+	t.Helper()
 	began := time.Now()
 	s.once(t, l.server)
 	life := min(max(2*time.Since(began), 400*time.Millisecond), 1200*time.Millisecond) // on a busy machine all takes longer
+	if s.Store != "" {
+		life += 2 * time.Second // it first waits for the lease of the one that was killed
+	}
 	l.during(t, func() {
 		for range kills {
 			cmd := s.start(t)

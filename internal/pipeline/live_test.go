@@ -70,7 +70,7 @@ func (l *live) caughtUp(t *testing.T, server *testenv.Server) {
 			t.Logf("the pipeline ended: %v", l.err)
 		}
 	}()
-	awaitCaughtUpOf(t, server, l.settings.Checkpoint, l.ended)
+	awaitCaughtUpOf(t, server, l.settings.record, l.ended)
 }
 
 // once runs a pipeline until it has caught up with the server, to which it is connected then, and ends it in order.
