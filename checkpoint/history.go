@@ -10,8 +10,8 @@ import (
 
 // What is kept of automatic entries, by age.
 const (
-	keepAll    = time.Hour      // every one
-	keepMinute = 24 * time.Hour // the first of each minute; before that, the first of each hour
+	keepAll  = time.Hour      // every one
+	keepSome = 24 * time.Hour // the first of each minute; before that, the first of each hour
 )
 
 // blockEntries is how many entries are packed together once there are so many.
@@ -178,7 +178,7 @@ func (j *journal) append(e *Entry) (change, error) {
 
 // thin thins out what has come of age.
 func (j *journal) thin(now time.Time, c *change) error {
-	for level, age := range []time.Duration{keepAll, keepMinute} {
+	for level, age := range []time.Duration{keepAll, keepSome} {
 		for i := 0; i < len(j.blocks); i++ {
 			b := &j.blocks[i]
 			if b.damaged || b.head.Level != level || now.Sub(b.head.Last) <= age {
@@ -245,7 +245,7 @@ func thinOut(entries []Entry, now time.Time) []Entry {
 		age, width := now.Sub(e.At), time.Duration(0)
 		switch {
 		case age <= keepAll:
-		case age <= keepMinute:
+		case age <= keepSome:
 			width = time.Minute
 		default:
 			width = time.Hour

@@ -89,16 +89,22 @@ func (b *kafkaBackend) inspect() (settings map[string]string, copies int, err er
 
 // settings are those of the topic; empty where the account may not see them.
 func (b *kafkaBackend) settings(admin sarama.ClusterAdmin) (map[string]string, error) {
-	entries, err := admin.DescribeConfig(sarama.ConfigResource{Type: sarama.TopicResource, Name: b.options.topic()})
-	if errors.Is(err, sarama.ErrTopicAuthorizationFailed) || errors.Is(err, sarama.ErrClusterAuthorizationFailed) {
-		return nil, nil
-	}
+	results, err := admin.DescribeConfigs([]*sarama.ConfigResource{{Type: sarama.TopicResource, Name: b.options.topic()}}, sarama.DescribeConfigsOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("look at the settings of topic %s: %w", b.options.topic(), err)
 	}
-	settings := make(map[string]string, len(entries))
-	for _, e := range entries {
-		settings[e.Name] = e.Value
+	settings := map[string]string{}
+	for _, r := range results {
+		switch r.ErrorCode {
+		case sarama.ErrNoError:
+		case sarama.ErrTopicAuthorizationFailed, sarama.ErrClusterAuthorizationFailed:
+			return nil, nil
+		default:
+			return nil, fmt.Errorf("look at the settings of topic %s: %w", b.options.topic(), r.ErrorCode)
+		}
+		for _, e := range r.Configs {
+			settings[e.Name] = e.Value
+		}
 	}
 	return settings, nil
 }

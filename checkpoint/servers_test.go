@@ -106,3 +106,29 @@ func TestKafkaConformance(t *testing.T) {
 	t.Parallel()
 	checkpointtest.Run(t, onKafka(testenv.Kafka(t)).subject())
 }
+
+// TestTopicThatIsNotCompacted: Kafka would delete checkpoints with age.
+func TestTopicThatIsNotCompacted(t *testing.T) {
+	t.Parallel()
+	k := testenv.Kafka(t)
+	s := onKafka(k)
+	place := s.place(t)
+	k.CreateTopic(t, place, 1, nil)
+	_, err := s.open(place, "shop")
+	require.ErrorAs(t, err, new(*checkpoint.AccessError))
+	require.ErrorContains(t, err, "cleanup.policy=compact")
+	reader, err := s.view(place, "shop")
+	require.NoError(t, err)
+	_, err = reader.Survey(t.Context())
+	require.ErrorContains(t, err, "cleanup.policy=delete")
+	require.NoError(t, reader.Close())
+
+	created := s.place(t)
+	store, err := s.open(created, "shop")
+	require.NoError(t, err)
+	survey, err := store.Survey(t.Context())
+	require.NoError(t, err)
+	require.Len(t, survey.Warnings, 1)
+	require.Contains(t, survey.Warnings[0].Detail, "one copy")
+	require.NoError(t, store.Close())
+}

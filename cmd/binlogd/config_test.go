@@ -119,13 +119,13 @@ func TestCheckpointOnAServer(t *testing.T) {
 	const head = "name: shop\nsource: {address: 'db:3306', user: u, password: secret, tls: {mode: required}}\nevents: [{table: shop.*}]\n"
 
 	c := parse(t, head+"publish: {stdout: {}}\ncheckpoint: {store: mysql, lease: 3s}\n")
-	require.Equal(t, "u@db:3306", c.MySQL.ConnectOptions.String())
+	require.Equal(t, "u@db:3306", c.MySQL.String())
 	require.Equal(t, "secret", c.MySQL.Password)
 	require.Equal(t, canal.TLSRequired, c.MySQL.TLS.Mode)
 	require.Equal(t, 3*time.Second, c.Lease)
 	require.Empty(t, c.Path)
 	c = parse(t, head+"publish: {stdout: {}}\ncheckpoint: {store: mysql, mysql: {user: keeper, password: other, database: places}}\n")
-	require.Equal(t, "keeper@db:3306", c.MySQL.ConnectOptions.String())
+	require.Equal(t, "keeper@db:3306", c.MySQL.String())
 	require.Equal(t, "other", c.MySQL.Password)
 	c = parse(t, head+"publish: {stdout: {}}\ncheckpoint: {store: mysql, mysql: {address: 'db2:3306', user: keeper}}\n")
 	require.Empty(t, c.MySQL.Password, "an account of the source is none of another server")
