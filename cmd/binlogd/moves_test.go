@@ -207,7 +207,7 @@ func TestRewind(t *testing.T) {
 		if p.gtidsOn {
 			forms = append(forms, []string{"--to-gtid", p.gtids})
 		}
-		for _, form := range forms {
+		for i, form := range forms {
 			from := p.from
 			switch form[0] {
 			case "--transactions":
@@ -217,10 +217,10 @@ func TestRewind(t *testing.T) {
 			}
 			before := p.checkpoint(t)
 			args := append([]string{"checkpoint", "rewind"}, form...)
-			preview := p.command(t, args...)
-			require.Contains(t, preview, "nothing was changed", form)
-			require.Equal(t, before, p.checkpoint(t), "a preview changes nothing")
-
+			if i == 0 {
+				require.Contains(t, p.command(t, args...), "nothing was changed")
+				require.Equal(t, before, p.checkpoint(t), "a preview changes nothing")
+			}
 			made := p.report(t, append(args, "--yes", "--reason", "a test")...)
 			require.True(t, made.Applied)
 			require.EqualValues(t, len(p.events)-from, made.Again.Events, form)
@@ -283,7 +283,8 @@ func (p *past) replaysAndTraces(t *testing.T) {
 	require.Equal(t, len(p.events), strings.Count(string(again), "\n"))
 	require.Equal(t, before, p.checkpoint(t))
 
-	for i, e := range p.events {
+	for _, i := range []int{0, p.from + 1, p.from + 5} { // a row, one of two changes in a transaction, one behind the table swap
+		e := p.events[i]
 		var r traceReport
 		require.NoError(t, json.Unmarshal([]byte(p.command(t, "trace", e.ID, "-o", "json")), &r))
 		require.Equal(t, e.GTID, r.GTID)
@@ -298,9 +299,6 @@ func (p *past) replaysAndTraces(t *testing.T) {
 			require.Equal(t, "update", r.Operation)
 			require.JSONEq(t, `{"id":1,"state":"new"}`, string(r.Before))
 			require.JSONEq(t, `{"id":1,"state":"paid"}`, string(r.After))
-		}
-		if i == p.from+5 {
-			break // what follows was published for the first time between repeats
 		}
 	}
 }
