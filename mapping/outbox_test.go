@@ -58,14 +58,14 @@ func outboxCases(t *testing.T) []goldenCase {
 		{
 			name: "outbox-columns", transaction: mysqlTransaction(61),
 			rules: []TableRule{outboxRule(func(r *TableRule) {
-				r.ID, r.OutboxRule.Headers = "uid", OutboxHeaders{Column: "headers"}
+				r.ID, r.Headers = "uid", OutboxHeaders{Column: "headers"}
 			})},
 			rows: []canal.Row{inserted(box, message(1, text("order.paid"), text("1001"), object, headers, null, uid)...)},
 		},
 		{
 			name: "outbox-bytes", transaction: mysqlTransaction(62),
 			rules: []TableRule{outboxRule(func(r *TableRule) {
-				r.Payload, r.OutboxRule.Headers = "raw", OutboxHeaders{Columns: []HeaderColumn{{"uid", "uid"}, {"status", "status"}}}
+				r.Payload, r.Headers = "raw", OutboxHeaders{Columns: []HeaderColumn{{"uid", "uid"}, {"status", "status"}}}
 			})},
 			rows: []canal.Row{inserted(box, message(1, text("order.paid"), text("1001"), null, null, bytes, null)...)},
 		},
@@ -112,7 +112,7 @@ func TestOutboxRefusals(t *testing.T) {
 			t.Run(c.name+" "+onError, func(t *testing.T) {
 				t.Parallel()
 				rule := outboxRule(func(r *TableRule) {
-					r.ID, r.Content, r.OnError, r.OutboxRule.Headers = "uid", contentJSON, onError, OutboxHeaders{Column: "headers"}
+					r.ID, r.Content, r.OnError, r.Headers = "uid", contentJSON, onError, OutboxHeaders{Column: "headers"}
 				})
 				m, err := New(Options{Name: "shop", Tables: []TableRule{rule}})
 				require.NoError(t, err)
@@ -151,7 +151,7 @@ func TestOutboxOptions(t *testing.T) {
 		"events[0].content: write json":              func(r *TableRule) { r.Content = "xml" },
 		"events[0]: an outbox is relayed as it is":   func(r *TableRule) { r.Emit = []EmitRule{{Type: "a"}} },
 		"events[0]: envelope: row and tombstones":    func(r *TableRule) { r.Tombstones = true },
-		"events[0].headers.ce_id":                    func(r *TableRule) { r.OutboxRule.Headers.Columns = []HeaderColumn{{"ce_id", "uid"}} },
+		"events[0].headers.ce_id":                    func(r *TableRule) { r.Headers.Columns = []HeaderColumn{{"ce_id", "uid"}} },
 		"events[0].on_error: dead letters come with": func(r *TableRule) { r.OnError = onErrorDeadLetter },
 	}
 	for wants, change := range cases {

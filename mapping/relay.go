@@ -153,7 +153,7 @@ func (o *outboxPlan) idOf(b []byte, row *canal.Row) ([]byte, error) {
 
 // outboxHeaders are the message's headers; those that are NULL are left out.
 func (w *Worker) outboxHeaders(o *outboxPlan, row *canal.Row) (headers []Header, err error) {
-	for i, h := range o.OutboxRule.Headers.Columns {
+	for i, h := range o.Headers.Columns {
 		v := row.After[o.headers[i]]
 		switch v.Kind {
 		case canal.KindNull, canal.KindAbsent:

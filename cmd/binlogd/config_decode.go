@@ -115,6 +115,9 @@ func (d *yamlDecoder) value(node ast.Node, path string, into reflect.Value) erro
 	if is, err := d.rulePart(node, path, into); is {
 		return err
 	}
+	if is, err := d.samplePart(node, path, into); is {
+		return err
+	}
 	switch into.Kind() { //nolint:exhaustive // every other kind is a scalar
 	case reflect.Struct:
 		return d.mapping(node, path, into)

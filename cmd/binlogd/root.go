@@ -115,7 +115,7 @@ func (a *app) rootCommand() *cobra.Command {
 	root.PersistentFlags().StringVar(&a.logLevel, "log-level", "info", "the least that is logged: debug, info, warn or error")
 	complete(root, "log-format", "text", "json")
 	complete(root, "log-level", "debug", "info", "warn", "error")
-	root.AddCommand(a.runCommand(), a.tailCommand(), a.checkCommand(), a.initCommand(), a.checkpointCommand(), a.schemaCommand(), a.replayCommand(), a.traceCommand(), a.statusCommand(), a.versionCommand())
+	root.AddCommand(a.runCommand(), a.tailCommand(), a.checkCommand(), a.initCommand(), a.checkpointCommand(), a.schemaCommand(), a.mappingCommand(), a.replayCommand(), a.traceCommand(), a.statusCommand(), a.versionCommand())
 	return root
 }
 
