@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -90,4 +91,25 @@ func TestRunWithTheCheckpointInTheSource(t *testing.T) {
 	require.Zero(t, code, stdout+stderr)
 	require.Contains(t, stdout, "checkpoint lock")
 	require.Contains(t, stdout, "none yet")
+
+	d := startDaemon(t, s.dir, "run")
+	d.await(t, "reading the binlog")
+	s.insert(t, 1)
+	published := func() string {
+		text, err := os.ReadFile(filepath.Join(s.dir, "events.jsonl"))
+		require.NoError(t, err)
+		return string(text)
+	}
+	eventually(t, func() bool { return strings.Contains(published(), "\n") }, "the event")
+	code, _, stderr = binlogd(t, s.dir, "run")
+	require.Equal(t, exitLocked, code, stderr)
+	require.Contains(t, stderr, "is held by process")
+	code, stdout, stderr = binlogd(t, s.dir, "check", "-c", "binlogd.yaml")
+	require.Zero(t, code, stdout+stderr)
+	require.Contains(t, stdout, "held by process")
+	require.Equal(t, exitOK, d.stop(t, syscall.SIGTERM), d.stderr.String())
+	require.Equal(t, []string{"1"}, subjects(t, published()), "and none of its own tables")
+	code, stdout, stderr = binlogd(t, s.dir, "checkpoint", "history", "-c", "binlogd.yaml", "-o", "json")
+	require.Zero(t, code, stderr)
+	require.Contains(t, stdout, `"action": "start"`)
 }
