@@ -33,6 +33,8 @@ type stage struct {
 	replica  string         // the user that binlogd connects as
 	proved   bool           // both sides agree
 
+	cancelled int // orders, as the shop counts
+
 	cleanup []func() error // in the order of starting
 }
 
@@ -153,7 +155,11 @@ func (st *stage) startBinlogd(ctx context.Context) error {
 		admin:   daemon.Address(port),
 		env:     []string{"MYSQL_PASSWORD=" + password},
 	}
-	if err := os.WriteFile(st.binlogd.config, []byte(st.configuration()), 0o644); err != nil {
+	configuration, err := st.configuration()
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(st.binlogd.config, []byte(configuration), 0o644); err != nil {
 		return fmt.Errorf("write binlogd's configuration: %w", err)
 	}
 	st.later(func() error { st.binlogd.kill(); return nil })
@@ -165,8 +171,12 @@ func (st *stage) startBinlogd(ctx context.Context) error {
 	return err
 }
 
-// configuration is binlogd.yaml.
-func (st *stage) configuration() string {
+// configuration is binlogd.yaml: with the rules of the shop.
+func (st *stage) configuration() (string, error) {
+	rules, err := shopRules(st.module, st.shop.database)
+	if err != nil {
+		return "", err
+	}
 	return fmt.Sprintf(`name: shop
 source:
   address: %s
@@ -179,9 +189,7 @@ publish:
   %s
 admin:
   listen: %s
-events:
-  - table: %s.*
-`, st.server.address(), st.replica, filepath.Join(st.dir, "shop.checkpoint"), st.sink.config(), st.binlogd.admin, st.shop.database)
+%s`, st.server.address(), st.replica, filepath.Join(st.dir, "shop.checkpoint"), st.sink.config(), st.binlogd.admin, rules), nil
 }
 
 // sellAndKill runs the shop and kills binlogd twice meanwhile: once in full flow, once
@@ -229,6 +237,8 @@ func (st *stage) sellAndKill(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	cancelled, _ := counts["cancelled"].(float64)
+	st.cancelled = int(cancelled)
 	st.story.done("the shop closes: %v placed, %v paid, %v cancelled, %v out of stock and rolled back",
 		counts["placed"], counts["paid"], counts["cancelled"], counts["out_of_stock"])
 	return nil

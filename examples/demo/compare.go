@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/binlogd/binlogd/internal/testenv/fetch"
@@ -47,8 +48,16 @@ func (st *stage) compare(ctx context.Context) error {
 			v.complain("%s: the database says %s, the events say %s", f.Name, f.Database, f.Events)
 		}
 	}
+	deeds, complaints := businessOf(committed, v.Events, st.cancelled)
+	v.Complaints = append(v.Complaints, complaints...)
+	for _, b := range deeds {
+		if b.Committed != b.Claimed {
+			v.complain("%s: %d were committed, the events say %d", b.What, b.Committed, b.Claimed)
+		}
+	}
 	st.printTable(v)
 	st.printFigures(figures)
+	st.printBusiness(deeds)
 	st.printTotals(v, rows.rows())
 	return st.conclude(v)
 }
@@ -128,9 +137,9 @@ func sumOf(counts map[change]int) int { return total(counts, "", "") }
 
 // openSink looks at the sink that binlogd is to publish the tables' events to.
 func (st *stage) openSink(tables []string) (err error) {
-	topics := make([]string, len(tables))
-	for i, table := range tables {
-		topics[i] = st.shop.database + "." + table
+	var topics []string
+	for _, name := range slices.Concat(tables, businessTopics) {
+		topics = append(topics, st.shop.database+"."+name)
 	}
 	switch st.options.sink {
 	case "kafka":

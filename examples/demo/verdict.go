@@ -17,6 +17,7 @@ type verdict struct {
 	Missing   int // committed changes without an event
 	Surplus   int // events without a committed change
 
+	Events     []*event // each once
 	Folded     tables   // the rows that the events lead to
 	Complaints []string // whatever else is not as it has to be
 }
@@ -37,11 +38,17 @@ func judge(committed map[change]int, published []*event, database tables) *verdi
 			continue
 		}
 		first[e.ID] = e
-		distinct = append(distinct, e)
-		v.Distinct[e.change()]++
-		row := e.Table + " " + e.Key
+		v.Events = append(v.Events, e)
+		row := e.Table + " row " + e.Key
+		if e.business() {
+			about, _, _ := strings.Cut(e.Type, ".")
+			row = "business of " + about + " " + e.Key
+		} else {
+			distinct = append(distinct, e)
+			v.Distinct[e.change()]++
+		}
 		if e.Sequence <= newest[row] {
-			v.complain("%s row %s: %s came after sequence %s", e.Table, e.Key, e.Sequence, newest[row])
+			v.complain("%s: %s came after sequence %s", row, e.Sequence, newest[row])
 		}
 		newest[row] = e.Sequence
 	}
