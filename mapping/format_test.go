@@ -17,6 +17,9 @@ func formatCases(t *testing.T) []goldenCase {
 	rows := func() []canal.Row {
 		return []canal.Row{inserted(orders, fresh...), changed(orders, fresh, paid), removed(orders, paid...)}
 	}
+	shard := func(database, name string, id int64) canal.Row {
+		return inserted(table(database, name, []int{0}, "id"), number(id))
+	}
 	rules := []EmitRule{{Type: "order.paid", When: `became("status", "paid")`, Data: Object{{"id", expr("new.id")}}}, {Type: "order.gone", On: Operations{"delete"}}}
 	return []goldenCase{
 		{name: "format-binary", transaction: mysqlTransaction(70), rules: []TableRule{{Table: "shop.orders", Envelope: EnvelopeBinary}}, rows: rows()},
@@ -27,6 +30,13 @@ func formatCases(t *testing.T) []goldenCase {
 			changed(items, values(number(7), number(1), text("A")), values(number(7), number(2), text("A"))),
 			removed(items, number(7), number(2), text("A")),
 			inserted(table("shop", "nopk", nil, "a"), number(1)),
+		}},
+		{name: "shards-named", transaction: mysqlTransaction(74), rules: []TableRule{
+			{Table: "shop_{00..15}.orders_{0000..1023}", Name: "orders"},
+			{Table: "shop.items_*", Name: "items"},
+		}, rows: []canal.Row{
+			shard("shop_00", "orders_0000", 1), shard("shop_00", "orders_0001", 1), shard("shop_01", "orders_0000", 1), shard("shop", "items_7", 1),
+			{Table: &canal.Table{Database: "shop_00", Name: "orders_0000"}, Op: canal.Truncate},
 		}},
 	}
 }

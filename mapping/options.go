@@ -21,6 +21,9 @@ type TableRule struct {
 	// {a,b} for one of several, {0000..1023} for the numbers of a range; \ before a
 	// character takes its meaning away.
 	Table string `yaml:"table"`
+	// Name is what the tables of the pattern are called as one: their events' types begin with it in the place of the table's own
+	// name, and without a Topic they go to one that is called so. For shards.
+	Name string `yaml:"name"`
 	// Topic is where the events go; {database}, {table} and {shard} in it stand for what the table is
 	// called, other braces for expressions. "{database}.{table}" when empty.
 	Topic string `yaml:"topic"`
@@ -114,6 +117,9 @@ func (o Options) read() (read options, err error) {
 	for i := range o.Tables {
 		t := &o.Tables[i]
 		key := fmt.Sprintf("events[%d]", i)
+		if t.Name != "" && t.Table == "" {
+			r.mistake(key+".name", "it goes with table: remove it")
+		}
 		if !t.OutboxRule.isZero() {
 			read.entries = append(read.entries, r.readOutbox(i, t))
 			continue
@@ -136,7 +142,7 @@ func (o Options) read() (read options, err error) {
 		}
 		r.checkKeyColumns(key+".key", t.Key)
 		r.checkMisplaced(key, &t.AggregateRule)
-		e := r.readEntry(i, t, o.MaskKey)
+		e := r.readEntry(i, named(t, p), o.MaskKey)
 		e.pattern = p
 		read.entries = append(read.entries, e)
 	}
@@ -149,4 +155,16 @@ func (o Options) read() (read options, err error) {
 		read.exclude = append(read.exclude, p)
 	}
 	return read, r.joined()
+}
+
+// named is a rule whose tables, where they have one name, also have one topic.
+func named(t *TableRule, p pattern) *TableRule {
+	if t.Name == "" || t.Topic != "" {
+		return t
+	}
+	one := *t
+	if one.Topic = t.Name; p.database.exact() {
+		one.Topic = "{database}." + t.Name
+	}
+	return &one
 }

@@ -36,10 +36,11 @@ func (k changeKind) String() string {
 
 // plan is all that the mapping of a row needs and that depends on its table alone.
 type plan struct {
-	table  *canal.Table
-	name   string // "database.table"
-	topic  string
-	source string
+	table   *canal.Table
+	name    string // "database.table"
+	logical string // the table's name, or what the entry calls all its tables
+	topic   string
+	source  string
 	// texts are what expressions know of the table.
 	texts struct{ database, table, shard []byte }
 	// emitters are the compiled rules; nil: the default mapping.
@@ -100,7 +101,7 @@ func (m *Mapper) plan(table *canal.Table) (p *plan, err error) {
 		p.members = append(p.members, append(appendString([]byte{','}, []byte(table.Columns[i].Name)), ':'))
 	}
 	for kind := range p.kinds {
-		p.kinds[kind] = planKind(table.Name+"."+changeKind(kind).String(), p.source)
+		p.kinds[kind] = planKind(p.logical+"."+changeKind(kind).String(), p.source)
 	}
 	if err := p.planEntry(table, e); err != nil {
 		return nil, err
@@ -160,6 +161,10 @@ func (m *Mapper) planTable(table *canal.Table, e *entry, topic string) *plan {
 		hashNames: appendIDText(appendIDText(nil, table.Database), table.Name),
 	}
 	p.texts.database, p.texts.table = []byte(table.Database), []byte(table.Name)
+	p.logical = table.Name
+	if e != nil && e.name != "" {
+		p.logical = e.name
+	}
 	p.output = output{format: structuredFormat}
 	if e != nil {
 		p.output = e.output

@@ -23,6 +23,7 @@ const (
 
 var (
 	typePattern   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$`)
+	namePattern   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 	headerPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 )
 
@@ -72,6 +73,7 @@ type entry struct {
 	columns Columns
 	masks   Masks
 	maskKey []byte
+	name    string        // of all its tables; empty: their own
 	rules   []*parsedRule // nil: the default mapping
 	output  output
 	outbox  *outbox // not nil: rows are messages
@@ -81,8 +83,11 @@ type entry struct {
 func (r *ruleReader) readEntry(i int, t *TableRule, maskKey string) *entry {
 	at := fmt.Sprintf("events[%d]", i)
 	topic := r.readTopic(at, t.Topic, t.Topics)
-	e := &entry{at: at, topic: topic, key: t.Key, columns: t.Columns, masks: t.Mask, maskKey: []byte(maskKey)}
+	e := &entry{at: at, name: t.Name, topic: topic, key: t.Key, columns: t.Columns, masks: t.Mask, maskKey: []byte(maskKey)}
 	e.output = r.readOutput(at, t)
+	if t.Name != "" && !namePattern.MatchString(t.Name) {
+		r.mistake(at+".name", `write up to 64 letters, digits, ".", "_" and "-", such as orders`)
+	}
 	r.checkColumns(at+".columns", t.Columns)
 	r.checkMasks(at+".mask", t.Mask, maskKey)
 	if topic != nil && topic.dynamic() && len(t.Emit) == 0 {

@@ -40,7 +40,7 @@ func (w *Worker) truncation(dst []Event, e *entry, row *canal.Row) ([]Event, err
 		return w.appendRules(dst, p, row)
 	}
 	w.writeTableKey(p)
-	kind := planKind(row.Table.Name+"."+truncated.String(), p.source)
+	kind := planKind(p.logical+"."+truncated.String(), p.source)
 	marks := w.writeEnvelope(p, &kind, row, change{kind: truncated})
 	w.payload = append(w.payload, `,"data":{}}`...)
 	return append(dst, w.finish(&p.output, p, kind.name, marks)), nil
