@@ -20,8 +20,18 @@ type TableInfo struct {
 	// Cascades are the foreign keys of the table by which a change of a parent row
 	// changes or deletes rows of this table, as "child_ibfk_1 (ON DELETE CASCADE of orders)".
 	Cascades []string
+	// References are the table's foreign keys, in the order of their names.
+	References []Reference
 
 	schema Schema // with the types of Columns
+}
+
+// Reference is a foreign key: columns, and those of another table that they refer to, in the same order.
+type Reference struct {
+	Name            string
+	Columns         []string
+	Database, Table string
+	Referenced      []string
 }
 
 // Table is the table as rows that are written now come with it. Of a column whose type this version of binlogd does not
@@ -41,6 +51,9 @@ func (t TableInfo) Table() *Table {
 	}
 	return table
 }
+
+// Shape is a text that tables have in common whose columns and primary keys are the same.
+func (t TableInfo) Shape() string { return fmt.Sprintf("%v %q", t.schema.Columns, t.PrimaryKey) }
 
 // FullName is database.table.
 func (t TableInfo) FullName() string { return t.Database + "." + t.Name }
@@ -94,16 +107,29 @@ func (i *Inspector) Tables(ctx context.Context) ([]TableInfo, error) {
 	}
 
 	// REFERENTIAL_CONSTRAINTS would tell the rules, but not to an account with SELECT only.
-	r, err = ask(ctx, i.conn, `SELECT DISTINCT TABLE_SCHEMA, TABLE_NAME FROM information_schema.KEY_COLUMN_USAGE
-		WHERE REFERENCED_TABLE_NAME IS NOT NULL AND TABLE_SCHEMA NOT IN `+systemDatabases)
+	r, err = ask(ctx, i.conn, `SELECT TABLE_SCHEMA, TABLE_NAME, CONSTRAINT_NAME, COLUMN_NAME, REFERENCED_TABLE_SCHEMA, REFERENCED_TABLE_NAME, REFERENCED_COLUMN_NAME
+		FROM information_schema.KEY_COLUMN_USAGE
+		WHERE REFERENCED_TABLE_NAME IS NOT NULL AND TABLE_SCHEMA NOT IN `+systemDatabases+`
+		ORDER BY TABLE_SCHEMA, TABLE_NAME, CONSTRAINT_NAME, ORDINAL_POSITION`)
 	if err != nil {
 		return nil, fmt.Errorf("list the foreign keys: %w", err)
 	}
+	var referring []*TableInfo
 	for _, row := range r.rows {
 		t := index[[2]string{row[0], row[1]}]
 		if t == nil {
 			continue
 		}
+		if len(t.References) == 0 {
+			referring = append(referring, t)
+		}
+		if n := len(t.References); n == 0 || t.References[n-1].Name != row[2] {
+			t.References = append(t.References, Reference{Name: row[2], Database: row[4], Table: row[5]})
+		}
+		key := &t.References[len(t.References)-1]
+		key.Columns, key.Referenced = append(key.Columns, row[3]), append(key.Referenced, row[6])
+	}
+	for _, t := range referring {
 		definition, err := ask(ctx, i.conn, "SHOW CREATE TABLE "+quoteName(t.Database)+"."+quoteName(t.Name))
 		if accountLacks(err) {
 			continue // visible, not readable: nothing is known of its keys
@@ -114,6 +140,20 @@ func (i *Inspector) Tables(ctx context.Context) ([]TableInfo, error) {
 		t.Cascades = cascades(definition.value(0, "create table"))
 	}
 	return tables, nil
+}
+
+// Values gives up to limit different values of a column, in their order, as far as the first rows of the table have them; NULL is none.
+func (i *Inspector) Values(ctx context.Context, t TableInfo, column string, limit int) ([]string, error) {
+	r, err := ask(ctx, i.conn, fmt.Sprintf("SELECT DISTINCT v FROM (SELECT %s AS v FROM %s.%s LIMIT 10000) AS some WHERE v IS NOT NULL ORDER BY v LIMIT %d",
+		quoteName(column), quoteName(t.Database), quoteName(t.Name), limit))
+	if err != nil {
+		return nil, fmt.Errorf("look at column %s of %s: %w", column, t.FullName(), err)
+	}
+	var values []string
+	for _, row := range r.rows {
+		values = append(values, row[0])
+	}
+	return values, nil
 }
 
 // Databases lists the databases that the account may see, with and without tables.

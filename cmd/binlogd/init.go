@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -101,8 +102,9 @@ type configDraft struct {
 	connect  canal.ConnectOptions
 	server   canal.Identity
 	tables   []canal.TableInfo
-	logged   bool          // rows that foreign keys change are in the binlog
-	warnings []canal.Check // about the server
+	logged   bool                      // rows that foreign keys change are in the binlog
+	warnings []canal.Check             // about the server
+	statuses map[string][]statusColumn // by the tables' full names
 }
 
 // look inspects a database.
@@ -135,6 +137,19 @@ func look(ctx context.Context, cfg *config, database string) (*configDraft, erro
 			hint = fmt.Sprintf("did you mean %s?", near)
 		}
 		return nil, &canal.ConfigError{Err: fmt.Errorf("database %s has no tables, or the account may not see them", database), Remedy: hint}
+	}
+	draft.statuses = map[string][]statusColumn{}
+	for _, t := range draft.tables {
+		if len(draft.statuses) >= maxProposals {
+			break
+		}
+		statuses, err := findStatuses(ctx, inspector, t)
+		if err != nil {
+			return nil, err
+		}
+		if len(statuses) > 0 {
+			draft.statuses[t.FullName()] = statuses
+		}
 	}
 	for _, c := range inspector.Checks(ctx, canal.PreflightOptions{}) {
 		// The privileges of the account that looks are not those of the account to be.
@@ -195,23 +210,37 @@ admin:
 
 events:
 `)
-	for _, table := range d.tables {
-		b.WriteString(d.entry(table))
+	for _, group := range findShards(d.tables) {
+		b.WriteString(d.entry(group))
 	}
+	b.WriteString(d.aggregates())
 	return b.String()
 }
 
+// maxProposals is for how many tables rules are proposed.
+const maxProposals = 200
+
 // entry is one table's rule, with what is worth knowing of the table.
-func (d *configDraft) entry(t canal.TableInfo) string {
+func (d *configDraft) entry(group shards) string {
 	var b strings.Builder
-	pattern := mapping.QuotePattern(t.Database) + "." + mapping.QuotePattern(t.Name)
+	t := group.tables[0]
+	pattern := patternOf(t)
+	if group.pattern != "" {
+		pattern = group.pattern
+	}
 	fmt.Fprintf(&b, "  - table: %s", quoteYAML(pattern))
 	// The server's estimates mean little for small tables.
 	if t.Rows >= 1000 {
 		fmt.Fprintf(&b, "   # about %d rows of %d bytes", t.Rows, t.RowBytes)
 	}
+	if group.pattern != "" {
+		fmt.Fprintf(&b, "   # %d shards of one table\n    name: %s", len(group.tables), quoteYAML(group.name))
+	}
 	b.WriteByte('\n')
 	if topic := topicFor(t, pattern); topic != "" {
+		if group.name != "" {
+			topic = legalName(t.Database + "." + group.name)
+		}
 		fmt.Fprintf(&b, "    topic: %s\n", quoteYAML(topic))
 	}
 	if len(t.PrimaryKey) == 0 {
@@ -228,6 +257,7 @@ func (d *configDraft) entry(t canal.TableInfo) string {
 			fmt.Fprintf(&b, "    # not in the binlog, and so without events: rows changed by foreign key %s\n", oneLine(key))
 		}
 	}
+	b.WriteString(d.rules(t, cmp.Or(group.name, t.Name)))
 	return b.String()
 }
 
