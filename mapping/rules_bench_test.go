@@ -1,6 +1,7 @@
 package mapping
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -70,6 +71,48 @@ func BenchmarkRules(b *testing.B) {
 				}
 			}
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "rows/s")
+		})
+	}
+}
+
+// BenchmarkShards measures what a change of a shard costs, of 10,000 that are written to in turn, and what is worked out for each
+// when it is met first, which is all that they cost at a start.
+func BenchmarkShards(b *testing.B) {
+	shards := make([]*canal.Table, 10_000)
+	for i := range shards {
+		one := *typedOrders(b)
+		one.Database, one.Name = fmt.Sprintf("shop_%02d", i%10), fmt.Sprintf("orders_%04d", i/10)
+		shards[i] = &one
+	}
+	for _, c := range []struct {
+		name  string
+		entry TableRule
+		met   int // shards in use
+	}{
+		{"one, default", TableRule{}, 1},
+		{"one, rules", TableRule{Emit: demoRules()}, 1},
+		{"1000, default", TableRule{}, 1000},
+		{"1000, rules", TableRule{Emit: demoRules()}, 1000},
+		{"10000, default", TableRule{}, 10_000},
+		{"10000, rules", TableRule{Emit: demoRules()}, 10_000},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			c.entry.Table, c.entry.Name = "shop_{00..15}.orders_{0000..1023}", "orders"
+			m, err := New(Options{Name: "shop", Tables: []TableRule{c.entry}})
+			require.NoError(b, err)
+			w := m.NewWorker()
+			require.NoError(b, w.Begin(mysqlTransaction(23)))
+			row := canal.Row{Op: canal.Update, Before: orderImage(1001, "new"), After: orderImage(1001, "paid")}
+			var events []Event
+			b.ReportAllocs()
+			for b.Loop() {
+				row.Ordinal++
+				row.Place++
+				row.Table = shards[row.Place%uint64(c.met)]
+				if events, err = w.Append(events[:0], &row); err != nil {
+					b.Fatal(err)
+				}
+			}
 		})
 	}
 }
