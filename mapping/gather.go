@@ -71,7 +71,7 @@ func (w *Worker) appendGathered(dst []Event, p *plan, row *canal.Row) ([]Event, 
 	if err != nil || p.quiet {
 		return dst, err
 	}
-	holding := p.emitters == nil && len(states) > 0
+	holding := p.emitters == nil && p.outbox == nil && len(states) > 0
 	if row.Again && !holding {
 		return dst, nil
 	}

@@ -65,6 +65,29 @@ func TestKafkaPartitionsLikeTheJavaClient(t *testing.T) {
 	}
 }
 
+// TestKafkaForms: an event in binary mode, and the tombstone behind a deletion, as a consumer finds them.
+func TestKafkaForms(t *testing.T) {
+	server := sharedKafka(t)
+	topic := server.Topic(t)
+	sink := openKafka(t, publish.KafkaOptions{Brokers: server.Brokers, Partitions: 1})
+	closeAfter(t, sink)
+	binary, tombstone := publishtest.Event(topic, "7", 0, 0), publishtest.Event(topic, "7", 1, 0)
+	binary.Payload, binary.ContentType = []byte(`{"row":{"id":7}}`), "application/json"
+	binary.Headers = []mapping.Header{{Key: "ce_subject", Value: []byte("7")}}
+	tombstone.Payload = nil
+	require.NoError(t, sink.Publish(t.Context(), publish.NewBatch([]mapping.Event{binary, tombstone})))
+	messages := server.Consume(t, topic)
+	require.Len(t, messages, 2)
+	require.Equal(t, `{"row":{"id":7}}`, string(messages[0].Value))
+	require.Equal(t, "application/json", messages[0].Headers["content-type"])
+	require.Equal(t, "7", messages[0].Headers["ce_subject"])
+	require.Equal(t, binary.ID, messages[0].Headers["ce_id"])
+	require.Nil(t, messages[1].Value, "a tombstone is null, not empty")
+	require.Equal(t, "7", string(messages[1].Key))
+	require.Equal(t, tombstone.ID, messages[1].Headers["ce_id"])
+	require.NotContains(t, messages[1].Headers, "content-type")
+}
+
 func TestKafkaCompression(t *testing.T) {
 	server := sharedKafka(t)
 	for _, codec := range []string{"none", "gzip", "snappy", "lz4", "zstd"} {
