@@ -2,6 +2,7 @@ package canal
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -102,6 +103,11 @@ func parseLabels(s string) (labels []string, rest string, err error) {
 			return nil, "", errOpen
 		}
 	}
+}
+
+// isBlob reports whether the values are kept as BLOBs are: an index holds a prefix of them only.
+func (t *columnType) isBlob() bool {
+	return strings.HasSuffix(t.base, "blob") || strings.HasSuffix(t.base, "text") || slices.Contains(t.wireTypes("binary"), wireType{mysql.MYSQL_TYPE_GEOMETRY, 4})
 }
 
 // arg is the number in the parentheses, or otherwise where there is none.

@@ -10,7 +10,7 @@ type ddlKind uint8
 
 const (
 	ddlNone     ddlKind = iota // nothing that matters for reading rows
-	ddlTables                  // CREATE, ALTER, DROP, RENAME TABLE; DROP INDEX
+	ddlTables                  // CREATE, ALTER, DROP, RENAME TABLE; CREATE UNIQUE INDEX, DROP INDEX
 	ddlDatabase                // CREATE, ALTER, DROP DATABASE
 	ddlTruncate
 )
@@ -20,6 +20,11 @@ type ddlHead struct {
 	kind   ddlKind
 	verb   string // CREATE, ALTER, DROP, RENAME, TRUNCATE
 	target tableName
+}
+
+// makesIndex: the statement is a CREATE UNIQUE INDEX, which changes the keys of a table and nothing else.
+func (h ddlHead) makesIndex() bool {
+	return h.kind == ddlTables && h.verb == "CREATE" && h.target == tableName{}
 }
 
 // readDDL tells from a statement's first words what it may do.
@@ -46,9 +51,11 @@ func readDDL(q query) ddlHead {
 	default:
 		return ddlHead{}
 	}
+	unique := false
 	for word := words.next(); word != ""; word = words.next() {
 		switch strings.ToUpper(word) {
-		case "OR", "REPLACE", "ONLINE", "OFFLINE", "IGNORE":
+		case "OR", "REPLACE", "ONLINE", "OFFLINE", "IGNORE", "UNIQUE":
+			unique = unique || strings.EqualFold(word, "UNIQUE")
 			continue
 		case "TABLE", "TABLES":
 			head.kind = ddlTables
@@ -60,7 +67,7 @@ func readDDL(q query) ddlHead {
 		case "DATABASE", "SCHEMA":
 			head.kind = ddlDatabase
 		case "INDEX":
-			if verb == "DROP" { // of the primary key, perhaps
+			if verb == "DROP" || unique { // of the primary key, perhaps, or of what stands in for it
 				head.kind = ddlTables
 			}
 		}

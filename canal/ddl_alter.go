@@ -12,6 +12,8 @@ func (d *draft) alterTable(s *ast.AlterTableStmt) {
 	n := d.name(s.Table)
 	if changesColumns(s.Specs) {
 		d.alter(n, func(schema *Schema) error { return schema.alter(s.Specs, d.flavor) })
+	} else if changesKeys(s.Specs) {
+		d.alterKeys(n, func(schema *Schema) error { return schema.alter(s.Specs, d.flavor) })
 	}
 	for _, spec := range s.Specs {
 		if spec.Tp == ast.AlterTableRenameTable {
@@ -24,7 +26,7 @@ func (d *draft) alterTable(s *ast.AlterTableStmt) {
 	}
 }
 
-// changesColumns reports whether rows are read in another way after an ALTER TABLE. Indexes, partitions, comments, engines and
+// changesColumns reports whether rows are read in another way after an ALTER TABLE. Other indexes, partitions, comments, engines and
 // defaults do not matter.
 func changesColumns(specs []*ast.AlterTableSpec) bool {
 	return slices.ContainsFunc(specs, func(spec *ast.AlterTableSpec) bool {
@@ -36,6 +38,8 @@ func changesColumns(specs []*ast.AlterTableSpec) bool {
 			return spec.Constraint.Tp == ast.ConstraintPrimaryKey
 		case ast.AlterTableDropIndex:
 			return strings.EqualFold(spec.Name, "PRIMARY")
+		case ast.AlterTableDropCheck:
+			return strings.EqualFold(spec.Constraint.Name, "PRIMARY")
 		case ast.AlterTableOption:
 			return tableCharset(spec.Options, "") != "" || convertsCharset(spec.Options)
 		}
@@ -52,7 +56,7 @@ func convertsCharset(options []*ast.TableOption) bool {
 // alter carries out an ALTER TABLE in the order of the servers' mysql_prepare_alter_table: columns are dropped and changed in
 // place by their old names, then those that are new or that move are put where they belong, by the new names.
 func (s *Schema) alter(specs []*ast.AlterTableSpec, flavor Flavor) error {
-	converts := false
+	converts, before := false, s.clone()
 	for _, spec := range specs {
 		if spec.Tp == ast.AlterTableOption {
 			if convertsCharset(spec.Options) && tableCharset(spec.Options, "") == "" {
@@ -71,7 +75,7 @@ func (s *Schema) alter(specs []*ast.AlterTableSpec, flavor Flavor) error {
 			return err
 		}
 	}
-	return a.keys(specs)
+	return a.keys(specs, before)
 }
 
 // alteration is one ALTER TABLE under way.
@@ -112,20 +116,24 @@ func (a *alteration) inPlace(specs []*ast.AlterTableSpec, converts bool) error {
 		columns = append(columns, c)
 	}
 	a.schema.Columns = columns
-	a.schema.PrimaryKey = slices.DeleteFunc(a.schema.PrimaryKey, func(name string) bool {
-		return slices.ContainsFunc(dropped, func(d string) bool { return strings.EqualFold(d, name) })
-	})
-	for i, name := range a.schema.PrimaryKey {
-		if now, ok := a.renamed[strings.ToLower(name)]; ok {
-			a.schema.PrimaryKey[i] = now
-		}
-	}
+	dropped = slices.DeleteFunc(dropped, func(name string) bool { return addsColumn(specs, name) }) // keys are of names: they stay
+	a.schema.dropColumns(dropped)
+	a.schema.renameColumns(a.renamed)
 	for i := range columns {
 		if j := a.schema.index(columns[i].Name); j != i {
 			return fmt.Errorf("it has column %s twice", columns[i].Name)
 		}
 	}
 	return a.missing(specs)
+}
+
+// addsColumn reports whether an ALTER TABLE adds a column of a name.
+func addsColumn(specs []*ast.AlterTableSpec, name string) bool {
+	return slices.ContainsFunc(specs, func(spec *ast.AlterTableSpec) bool {
+		return spec.Tp == ast.AlterTableAddColumns && slices.ContainsFunc(spec.NewColumns, func(def *ast.ColumnDef) bool {
+			return strings.EqualFold(def.Name.Name.O, name)
+		})
+	})
 }
 
 // specOf finds what is done to a column that there is.
@@ -182,11 +190,6 @@ func (a *alteration) place(spec *ast.AlterTableSpec) error {
 				return err
 			}
 		}
-		for _, c := range spec.NewConstraints {
-			if c.Tp == ast.ConstraintPrimaryKey {
-				return a.schema.setPrimaryKey(c.Keys)
-			}
-		}
 	case ast.AlterTableModifyColumn, ast.AlterTableChangeColumn:
 		if !a.taken[spec] || spec.Position == nil || spec.Position.Tp == ast.ColumnPositionNone {
 			return nil
@@ -195,34 +198,6 @@ func (a *alteration) place(spec *ast.AlterTableSpec) error {
 		c := a.schema.Columns[i]
 		a.schema.Columns = slices.Delete(a.schema.Columns, i, i+1)
 		return a.schema.insert(c, spec.Position)
-	}
-	return nil
-}
-
-// keys drops and makes the primary key.
-func (a *alteration) keys(specs []*ast.AlterTableSpec) error {
-	for _, spec := range specs {
-		if spec.Tp == ast.AlterTableDropPrimaryKey || spec.Tp == ast.AlterTableDropIndex && strings.EqualFold(spec.Name, "PRIMARY") {
-			a.schema.PrimaryKey = nil
-		}
-	}
-	for _, spec := range specs {
-		switch spec.Tp { //nolint:exhaustive // the others make no key
-		case ast.AlterTableAddConstraint:
-			if spec.Constraint.Tp == ast.ConstraintPrimaryKey {
-				if err := a.schema.setPrimaryKey(spec.Constraint.Keys); err != nil {
-					return err
-				}
-			}
-		case ast.AlterTableAddColumns, ast.AlterTableModifyColumn, ast.AlterTableChangeColumn:
-			for _, def := range spec.NewColumns {
-				for _, option := range def.Options {
-					if option.Tp == ast.ColumnOptionPrimaryKey {
-						a.schema.PrimaryKey = []string{def.Name.Name.O}
-					}
-				}
-			}
-		}
 	}
 	return nil
 }

@@ -21,6 +21,8 @@ type draft struct {
 	order    []tableName
 	changed  map[tableName]draftTable
 	charsets map[string]string
+	// keyed are tables of which the statement changes keys alone, while it is not known how they look.
+	keyed []tableName
 	// truncated are tables that TRUNCATE emptied.
 	truncated []tableName
 }
@@ -144,12 +146,9 @@ func (d *draft) apply(statement ast.StmtNode) {
 			}
 		}
 	case *ast.DropIndexStmt:
-		if strings.EqualFold(s.IndexName, "PRIMARY") {
-			d.alter(d.name(s.Table), func(schema *Schema) error {
-				schema.PrimaryKey = nil
-				return nil
-			})
-		}
+		d.dropIndex(s)
+	case *ast.CreateIndexStmt:
+		d.createIndex(s)
 	case *ast.TruncateTableStmt:
 		d.truncated = append(d.truncated, d.name(s.Table))
 	case *ast.CreateDatabaseStmt:
@@ -223,6 +222,9 @@ func (d *draft) createTable(s *ast.CreateTableStmt) {
 		t, known := d.table(from)
 		if !known {
 			t.doubt = "how " + from.String() + " looks was not known"
+		} else if t.schema != nil {
+			t.schema = t.schema.clone()
+			t.schema.sortUnique() // MariaDB's may be as ALTER TABLE left them
 		}
 		d.put(n, t)
 		return
@@ -250,17 +252,10 @@ func createdSchema(s *ast.CreateTableStmt, charset string, flavor Flavor) (*Sche
 			return nil, err
 		}
 	}
-	for _, c := range s.Constraints {
-		if c.Tp == ast.ConstraintPrimaryKey {
-			if err := schema.setPrimaryKey(c.Keys); err != nil {
-				return nil, err
-			}
-		}
-	}
 	if len(schema.Columns) == 0 {
 		return nil, errors.New("no columns are named")
 	}
-	return schema, nil
+	return schema, schema.createKeys(s, flavor)
 }
 
 // tableCharset is the default character set that a table's options name.

@@ -53,6 +53,17 @@ var ddlScripts = map[string][]string{
 		"CREATE TABLE v (a INT NOT NULL UNIQUE, b INT)", "ALTER TABLE v MODIFY a INT PRIMARY KEY",
 		"CREATE TABLE w (a INT, b INT, c INT, PRIMARY KEY (a, b))", "ALTER TABLE w DROP PRIMARY KEY, DROP COLUMN a",
 	},
+	"unique keys": {
+		"CREATE TABLE a (a INT NOT NULL, b INT NOT NULL, UNIQUE (b), UNIQUE (a))", "ALTER TABLE a DROP INDEX b", "ALTER TABLE a ADD UNIQUE x (b)", "ALTER TABLE a MODIFY a INT",
+		"ALTER TABLE a MODIFY a INT NOT NULL", "ALTER TABLE a RENAME INDEX x TO y, RENAME COLUMN b TO bb", "DROP INDEX y ON a", "CREATE UNIQUE INDEX z ON a (bb, a)", "ALTER TABLE a DROP INDEX a",
+		"ALTER TABLE a ADD id INT AUTO_INCREMENT UNIQUE FIRST", "ALTER TABLE a DROP INDEX z", "ALTER TABLE a DROP COLUMN id", "ALTER TABLE a ADD PRIMARY KEY (a)", "ALTER TABLE a DROP PRIMARY KEY",
+		"CREATE TABLE b (a VARCHAR(20) NOT NULL, b INT NOT NULL, UNIQUE p (a(10)), UNIQUE q (b))", "ALTER TABLE b MODIFY a VARCHAR(10) NOT NULL", "ALTER TABLE b MODIFY a VARCHAR(30) NOT NULL", "ALTER TABLE b DROP KEY q", "ALTER TABLE b DROP KEY p, ADD UNIQUE p (a(5))",
+		"CREATE TABLE c (a INT NOT NULL, UNIQUE (a), b INT NOT NULL UNIQUE, UNIQUE c (b, a), c INT NOT NULL UNIQUE)", "ALTER TABLE c DROP INDEX a", "ALTER TABLE c DROP INDEX b, DROP INDEX c_2",
+		"CREATE TABLE d (a TINYBLOB NOT NULL, b TEXT NOT NULL, c INT NOT NULL, UNIQUE i (a(255)), UNIQUE j (b(9)), UNIQUE k (c))", "ALTER TABLE d DROP INDEX i", "CREATE TABLE e LIKE d", "ALTER TABLE e DROP INDEX k",
+		"CREATE TABLE f (x INT NOT NULL, UNIQUE (x), a SERIAL)", "ALTER TABLE f DROP x", "CREATE TABLE g (a INT PRIMARY KEY, b INT NOT NULL, UNIQUE (b))", "ALTER TABLE g DROP PRIMARY KEY", "ALTER TABLE g DROP INDEX b, DROP COLUMN b, ADD UNIQUE (a)",
+		"CREATE TABLE h (a INT, b INT, UNIQUE k (a), UNIQUE l (b))", "ALTER TABLE h MODIFY b INT NOT NULL", "ALTER TABLE h MODIFY a INT NOT NULL", "ALTER TABLE h ADD UNIQUE m (b, a)", "ALTER TABLE h MODIFY a INT, ADD KEY (a)", "ALTER TABLE h MODIFY a INT NOT NULL, DROP KEY m",
+		"ALTER TABLE h DROP COLUMN b, DROP CONSTRAINT l",
+	},
 	"columns": {
 		"CREATE TABLE t (id INT PRIMARY KEY, a VARCHAR(10), b VARCHAR(10))",
 		"ALTER TABLE t MODIFY b VARCHAR(10) AFTER id", "ALTER TABLE t ADD c INT FIRST, ADD (d DATE, e TEXT), ADD COLUMN f INT AFTER a",
@@ -93,14 +104,17 @@ var ddlScripts = map[string][]string{
 var ddlScriptsMySQL = map[string][]string{
 	"mysql types":   {"CREATE TABLE t (v VECTOR(5), w VECTOR, g POINT SRID 4326 NOT NULL, i INT INVISIBLE, j INT)", "ALTER TABLE t ADD k INT CHECK (k > 1), ADD CONSTRAINT c CHECK (k < 5) NOT ENFORCED", "ALTER TABLE t ADD KEY f ((j + 1)), ALGORITHM=DEFAULT, LOCK=SHARED", "ALTER TABLE t ADD l INT, ALGORITHM=INSTANT"},
 	"invisible key": {"SET sql_generate_invisible_primary_key=ON; CREATE TABLE t (a INT)", "ALTER TABLE t ADD b INT AFTER a, ADD c INT", "SET sql_generate_invisible_primary_key=ON; CREATE TABLE doubt_t (a INT); ALTER TABLE doubt_t ADD b INT FIRST"},
-	"key columns":   {"CREATE TABLE w (a INT, b INT, c INT, PRIMARY KEY (a, b))", "ALTER TABLE w DROP COLUMN a"},
-	"national":      {"CREATE TABLE doubt_n (a NCHAR(3), b NATIONAL VARCHAR(5))"},
+	"unique keys of MySQL": {"CREATE TABLE t (a INT NOT NULL, b INT NOT NULL, v INT AS (a+1) VIRTUAL NOT NULL, s INT AS (a+2) STORED NOT NULL, UNIQUE x (v), UNIQUE ((a+1)), UNIQUE y (b) INVISIBLE, PRIMARY KEY (a, b))",
+		"ALTER TABLE t ALTER INDEX y VISIBLE", "ALTER TABLE t ADD UNIQUE z (s)", "ALTER TABLE t DROP PRIMARY KEY", "ALTER TABLE t DROP INDEX y", "ALTER TABLE t ADD UNIQUE y (a), ADD c INT"},
+	"key columns": {"CREATE TABLE w (a INT, b INT, c INT, PRIMARY KEY (a, b))", "ALTER TABLE w DROP COLUMN a"},
+	"national":    {"CREATE TABLE doubt_n (a NCHAR(3), b NATIONAL VARCHAR(5))"},
 }
 
 var ddlScriptsMariaDB = map[string][]string{
 	"mariadb types":      {"CREATE TABLE t (id INT PRIMARY KEY, u UUID, a INET6)", "ALTER TABLE t ADD n INET6 FIRST", "CREATE OR REPLACE TABLE t (x INT, y UUID DEFAULT UUID())"},
 	"mariadb clauses":    {"CREATE TABLE t (a INT, b INT)", "ALTER TABLE IF EXISTS t ADD IF NOT EXISTS a INT, ADD COLUMN IF NOT EXISTS c INT, DROP IF EXISTS d", "SET STATEMENT max_statement_time=100 FOR ALTER TABLE t ADD d INT", "/*M!100000 ALTER TABLE t ADD e INT */", "ALTER ONLINE TABLE t ADD f INT FIRST"},
 	"system versioning":  {"CREATE TABLE t (id INT PRIMARY KEY, a INT) WITH SYSTEM VERSIONING", "CREATE TABLE u (id INT PRIMARY KEY)", "ALTER TABLE u ADD a INT"},
+	"mariadb keys":       {"CREATE TABLE t (a INT NOT NULL, b INT NOT NULL, c VARCHAR(800) NOT NULL, d BLOB NOT NULL, UNIQUE h (a), UNIQUE l (c), UNIQUE m (d), UNIQUE n (b)) CHARSET utf8mb4", "ALTER TABLE t DROP KEY n", "ALTER TABLE t ADD k INT NOT NULL, DROP KEY h, DROP KEY m", "ALTER TABLE t MODIFY a INT NULL, DROP KEY l, ADD UNIQUE n (b)", "CREATE OR REPLACE UNIQUE INDEX n ON t (b, a)"},
 	"mariadb collations": {"CREATE TABLE t (a VARCHAR(3) COLLATE utf8mb4_nopad_bin, b VARCHAR(3) COLLATE latin1_nopad_bin) COLLATE utf8mb4_unicode_520_nopad_ci"},
 }
 
@@ -157,7 +171,7 @@ func compareDDL(t *testing.T, s *testenv.Server, statements []string) {
 
 // readLike is a schema as text, with what does not matter for reading rows left out.
 func readLike(s *Schema) []string {
-	lines := []string{"charset " + s.Charset, "key " + strings.Join(s.PrimaryKey, ",")}
+	lines := []string{"charset " + s.Charset, "key " + strings.Join(s.Key(), ",")}
 	for _, c := range s.Columns {
 		typ, err := parseColumnType(c.Type)
 		if err != nil {

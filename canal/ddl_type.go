@@ -19,6 +19,10 @@ func columnOf(def *ast.ColumnDef, charset string, flavor Flavor) (SchemaColumn, 
 			if named := charsetOfOption(option.StrValue); own == "" && named != "" {
 				own = named
 			}
+		case ast.ColumnOptionNotNull, ast.ColumnOptionPrimaryKey, ast.ColumnOptionAutoIncrement:
+			c.NotNull = true
+		case ast.ColumnOptionGenerated:
+			c.Virtual = !option.Stored
 		case ast.ColumnOptionComment:
 			if literal, ok := option.Expr.(ast.ValueExpr); ok && literal.GetString() == invisibleMark {
 				c.Invisible = true

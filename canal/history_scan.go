@@ -23,8 +23,9 @@ type scannedDDL struct {
 type foundDDL struct {
 	at     place // behind the statement
 	tables []tableName
-	all    string // a database that was dropped
-	what   string // for messages
+	keyed  []tableName // whose keys alone it changes: rows of tables with a primary key are read as before
+	all    string      // a database that was dropped
+	what   string      // for messages
 }
 
 // check makes sure that a schema which was read ahead of the stream holds where it is in force: no statement between the two
@@ -72,7 +73,7 @@ func (t *schemaTracker) prove(ctx context.Context, table *trackedTable, refuted 
 	if err := t.scan(ctx, table.reading); err != nil {
 		return err
 	}
-	if why := t.scans.changes(table.name, table.reading, t.empty().key); why != "" {
+	if why := t.scans.changes(table, t.empty().key); why != "" {
 		table.refuted.CompareAndSwap(nil, &why)
 		return table.unknownError(why)
 	}
@@ -88,14 +89,15 @@ func isSchemaError(err error) bool {
 var errNotRefuted = errors.New("not refuted")
 
 // changes says which statement between the places of a reading changes a table, or nothing.
-func (s *scannedDDL) changes(name tableName, r *schemaReading, key func(tableName) tableName) string {
+func (s *scannedDDL) changes(table *trackedTable, key func(tableName) tableName) string {
+	name, r := table.name, table.reading
 	from := place{r.from.File, r.from.Offset}
 	for _, f := range s.found {
 		if !from.before(f.at) {
 			continue
 		}
 		same := func(n tableName) bool { return key(n) == key(name) }
-		if slices.ContainsFunc(f.tables, same) || f.all != "" && key(tableName{f.all, ""}).database == key(name).database {
+		if slices.ContainsFunc(f.tables, same) || len(table.schema.PrimaryKey) == 0 && slices.ContainsFunc(f.keyed, same) || f.all != "" && key(tableName{f.all, ""}).database == key(name).database {
 			return "the schema history does not reach back there, and " + f.what + " changed it before binlogd could look"
 		}
 	}
@@ -286,7 +288,12 @@ func (s *ddlScanner) query(e rawEvent) error {
 	f := foundDDL{at: s.at, what: fmt.Sprintf("%q in transaction %s at %s", abbreviate(string(q.text)), identity(s.gtid, s.begin.file, s.begin.offset), s.begin)}
 	statements, err := s.tracker.parser.parse(q)
 	if err != nil {
-		f.tables = namesIn(q, func(tableName) bool { return true })
+		named := namesIn(q, func(tableName) bool { return true })
+		if head.makesIndex() {
+			f.keyed = named
+		} else {
+			f.tables = named
+		}
 	}
 	for _, statement := range statements {
 		if name := droppedDatabase(statement); name != "" {
@@ -298,7 +305,8 @@ func (s *ddlScanner) query(e rawEvent) error {
 		}
 	}
 	f.tables = append(f.tables, d.order...)
-	if len(f.tables) > 0 || f.all != "" {
+	f.keyed = append(f.keyed, d.keyed...)
+	if len(f.tables) > 0 || len(f.keyed) > 0 || f.all != "" {
 		s.found = append(s.found, f)
 	}
 	return nil

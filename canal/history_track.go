@@ -135,6 +135,14 @@ func (d *draft) misunderstood(head ddlHead, q query, err error) {
 		}
 		return
 	}
+	if head.makesIndex() {
+		for _, n := range namesIn(q, func(n tableName) bool { return d.base.find(n) != nil }) {
+			d.alterKeys(n, func(schema *Schema) error {
+				schema.forgetUnique()
+				return nil
+			})
+		}
+	}
 	if head.target != (tableName{}) {
 		d.doubt(head.target, "%s", why)
 	}

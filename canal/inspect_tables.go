@@ -14,7 +14,7 @@ type TableInfo struct {
 	Database   string
 	Name       string
 	Columns    []string
-	PrimaryKey []string // columns in key order; empty without a primary key
+	PrimaryKey []string // columns in key order, of the unique key that stands in for it where there is none; empty without either
 	Rows       uint64   // the server's estimate
 	RowBytes   uint64   // the server's estimate of a row's length
 	// Cascades are the foreign keys of the table by which a change of a parent row
@@ -23,7 +23,7 @@ type TableInfo struct {
 	// References are the table's foreign keys, in the order of their names.
 	References []Reference
 
-	schema Schema // with the types of Columns
+	schema Schema // as far as it matters for types and keys
 }
 
 // Reference is a foreign key: columns, and those of another table that they refer to, in the same order.
@@ -80,7 +80,7 @@ func (i *Inspector) Tables(ctx context.Context) ([]TableInfo, error) {
 		index[[2]string{t.Database, t.Name}] = &tables[n]
 	}
 
-	r, err = ask(ctx, i.conn, `SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, COLUMN_TYPE, COALESCE(CHARACTER_SET_NAME, '') FROM information_schema.COLUMNS
+	r, err = ask(ctx, i.conn, `SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, COLUMN_TYPE, COALESCE(CHARACTER_SET_NAME, ''), IS_NULLABLE, EXTRA FROM information_schema.COLUMNS
 		WHERE TABLE_SCHEMA NOT IN `+systemDatabases+`
 		ORDER BY TABLE_SCHEMA, TABLE_NAME, ORDINAL_POSITION`)
 	if err != nil {
@@ -89,21 +89,29 @@ func (i *Inspector) Tables(ctx context.Context) ([]TableInfo, error) {
 	for _, row := range r.rows {
 		if t := index[[2]string{row[0], row[1]}]; t != nil {
 			t.Columns = append(t.Columns, row[2])
-			t.schema.Columns = append(t.schema.Columns, SchemaColumn{Name: row[2], Type: row[3], Charset: row[4]})
+			t.schema.Columns = append(t.schema.Columns, SchemaColumn{
+				Name: row[2], Type: row[3], Charset: row[4], NotNull: row[5] == "NO", Virtual: strings.Contains(strings.ToUpper(row[6]), "VIRTUAL"),
+			})
 		}
 	}
 
-	// Not COLUMNS.COLUMN_KEY: it says PRI of a unique key too where there is no primary one.
-	r, err = ask(ctx, i.conn, `SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME FROM information_schema.STATISTICS
-		WHERE INDEX_NAME = 'PRIMARY' AND TABLE_SCHEMA NOT IN `+systemDatabases+`
-		ORDER BY TABLE_SCHEMA, TABLE_NAME, SEQ_IN_INDEX`)
+	r, err = ask(ctx, i.conn, `SELECT TABLE_SCHEMA, TABLE_NAME, `+keyColumns+` FROM information_schema.STATISTICS
+		WHERE NON_UNIQUE = 0 AND TABLE_SCHEMA NOT IN `+systemDatabases+`
+		ORDER BY TABLE_SCHEMA, TABLE_NAME, INDEX_NAME, SEQ_IN_INDEX`)
 	if err != nil {
-		return nil, fmt.Errorf("list the primary keys: %w", err)
+		return nil, fmt.Errorf("list the keys: %w", err)
 	}
 	for _, row := range r.rows {
 		if t := index[[2]string{row[0], row[1]}]; t != nil {
-			t.PrimaryKey = append(t.PrimaryKey, row[2])
+			t.schema.addKeyPart(row[2], row[3], row[4], row[5])
 		}
+	}
+	for n := range tables {
+		t := &tables[n]
+		if err := t.schema.orderUnique(ctx, i.conn, tableName{t.Database, t.Name}); err != nil {
+			return nil, err
+		}
+		t.PrimaryKey = t.schema.Key()
 	}
 
 	// REFERENTIAL_CONSTRAINTS would tell the rules, but not to an account with SELECT only.

@@ -37,7 +37,7 @@ func TestTables(t *testing.T) {
 		}
 		require.Equal(t, []TableInfo{
 			{Database: database, Name: "a", Columns: []string{"x", "y", "p`q"}, PrimaryKey: []string{"p`q", "x"}},
-			{Database: database, Name: "b", Columns: []string{"n"}},
+			{Database: database, Name: "b", Columns: []string{"n"}, PrimaryKey: []string{"n"}},
 			{
 				Database: database, Name: "c", Columns: []string{"id", "y", "z"}, PrimaryKey: []string{"id"},
 				Cascades: []string{"f`1 (ON DELETE SET NULL, ON UPDATE CASCADE of a)"},

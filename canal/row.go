@@ -131,7 +131,8 @@ type Table struct {
 	Database string
 	Name     string
 	Columns  []Column
-	// PrimaryKey holds column indexes in key order; empty without a primary key.
+	// PrimaryKey holds column indexes in key order: of the primary key, or of the unique key that the server takes in its place
+	// (Schema.Key). Empty without either.
 	PrimaryKey []int
 }
 

@@ -14,6 +14,10 @@ type Schema struct {
 	Columns []SchemaColumn
 	// PrimaryKey names columns in key order; empty without a primary key.
 	PrimaryKey []string
+	// Unique are the other unique keys, in the server's order. UniqueKnown is false where they, or their order, are not known; then it
+	// is empty.
+	Unique      []UniqueKey
+	UniqueKnown bool
 	// RowEnd names the column of a system-versioned table (MariaDB) that is declared as ROW END; empty where there is none, or where
 	// MariaDB adds it on its own.
 	RowEnd string
@@ -25,11 +29,13 @@ type SchemaColumn struct {
 	Type      string // COLUMN_TYPE: "int unsigned", "varchar(10)", "enum('a','b')"
 	Charset   string // of text, ENUM and SET; empty for others
 	Invisible bool
+	NotNull   bool
+	Virtual   bool // generated, and computed when it is read
 }
 
 // alike reports whether rows of both are read the same way.
 func (s *Schema) alike(o *Schema) bool {
-	return s.RowEnd == o.RowEnd && slices.EqualFunc(s.PrimaryKey, o.PrimaryKey, strings.EqualFold) &&
+	return s.RowEnd == o.RowEnd && slices.EqualFunc(s.Key(), o.Key(), strings.EqualFold) &&
 		slices.EqualFunc(s.Columns, o.Columns, func(a, b SchemaColumn) bool {
 			return a.Name == b.Name && a.Charset == b.Charset && a.Invisible == b.Invisible && sameType(a.Type, b.Type)
 		})
@@ -79,7 +85,7 @@ func (s *Schema) fit(database, name string, columns []Column, when string) (*Tab
 	if hidden := hiddenHashes(columns, len(table.Columns)); len(table.Columns)+hidden != len(columns) {
 		return nil, &schemaMisfit{"", fmt.Sprintf("it has %d columns %s, the rows have %d", len(table.Columns), when, len(columns))}
 	}
-	for _, name := range s.PrimaryKey {
+	for _, name := range s.Key() {
 		i := slices.IndexFunc(table.Columns, func(c Column) bool { return strings.EqualFold(c.Name, name) })
 		if i < 0 {
 			return nil, &schemaMisfit{"", "its primary key names column " + name + ", which it does not have"}
@@ -101,7 +107,12 @@ func (s *Schema) column(name string) *SchemaColumn {
 
 // clone is a copy that may be changed.
 func (s *Schema) clone() *Schema {
-	return &Schema{Charset: s.Charset, Columns: slices.Clone(s.Columns), PrimaryKey: slices.Clone(s.PrimaryKey)}
+	c := *s
+	c.Columns, c.PrimaryKey, c.Unique = slices.Clone(s.Columns), slices.Clone(s.PrimaryKey), slices.Clone(s.Unique)
+	for i := range c.Unique {
+		c.Unique[i].Parts = slices.Clone(c.Unique[i].Parts)
+	}
+	return &c
 }
 
 // shape is a text that only schemas have that are equal in everything.
@@ -116,12 +127,20 @@ func (s *Schema) shape() string {
 	for i := range s.Columns {
 		c := &s.Columns[i]
 		write(c.Name, c.Type, c.Charset)
-		if c.Invisible {
-			b.WriteByte('!')
-		}
+		fmt.Fprintf(&b, "%t%t%t", c.Invisible, c.NotNull, c.Virtual)
 	}
 	b.WriteByte('|')
 	write(s.PrimaryKey...)
+	fmt.Fprintf(&b, "|%t", s.UniqueKnown)
+	for i := range s.Unique {
+		key := &s.Unique[i]
+		write(key.Name)
+		fmt.Fprintf(&b, "%t%t", key.Hash, key.Made)
+		for _, part := range key.Parts {
+			write(part.Column)
+			fmt.Fprintf(&b, "(%d)", part.Prefix)
+		}
+	}
 	if s.RowEnd != "" {
 		b.WriteByte('|')
 		write(s.RowEnd)

@@ -65,12 +65,13 @@ func (q schemaQuery) read(ctx context.Context, pool schemaPool) (map[tableName]*
 	if err != nil {
 		return nil, err
 	}
-	err = q.each(ctx, "SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, COLUMN_TYPE, CHARACTER_SET_NAME, EXTRA, GENERATION_EXPRESSION FROM information_schema.COLUMNS WHERE "+q.where+
+	err = q.each(ctx, "SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, COLUMN_TYPE, CHARACTER_SET_NAME, EXTRA, GENERATION_EXPRESSION, IS_NULLABLE FROM information_schema.COLUMNS WHERE "+q.where+
 		" ORDER BY TABLE_SCHEMA, TABLE_NAME, ORDINAL_POSITION", func(row []string) {
 		if s := found[tableName{row[0], row[1]}]; s != nil {
 			s.Columns = append(s.Columns, SchemaColumn{
 				Name: common(row[2]), Type: common(row[3]), Charset: common(row[4]),
 				Invisible: strings.Contains(strings.ToUpper(row[5]), "INVISIBLE"),
+				NotNull:   row[7] == "NO", Virtual: strings.Contains(strings.ToUpper(row[5]), "VIRTUAL"),
 			})
 			if row[6] == "ROW END" {
 				s.RowEnd = common(row[2])
@@ -80,11 +81,10 @@ func (q schemaQuery) read(ctx context.Context, pool schemaPool) (map[tableName]*
 	if err != nil {
 		return nil, err
 	}
-	err = q.each(ctx, "SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME FROM information_schema.STATISTICS WHERE "+q.where+
-		" AND INDEX_NAME = 'PRIMARY' ORDER BY TABLE_SCHEMA, TABLE_NAME, SEQ_IN_INDEX", func(row []string) {
-		// Key parts that SELECT does not show, as row_end of a system-versioned table, do not count.
-		if s := found[tableName{row[0], row[1]}]; s != nil && s.column(row[2]) != nil {
-			s.PrimaryKey = append(s.PrimaryKey, common(row[2]))
+	err = q.each(ctx, "SELECT TABLE_SCHEMA, TABLE_NAME, "+keyColumns+" FROM information_schema.STATISTICS WHERE "+q.where+
+		" AND NON_UNIQUE = 0 ORDER BY TABLE_SCHEMA, TABLE_NAME, INDEX_NAME, SEQ_IN_INDEX", func(row []string) {
+		if s := found[tableName{row[0], row[1]}]; s != nil {
+			s.addKeyPart(common(row[2]), common(row[3]), row[4], row[5])
 		}
 	})
 	if err != nil {
@@ -95,10 +95,43 @@ func (q schemaQuery) read(ctx context.Context, pool schemaPool) (map[tableName]*
 			delete(found, name)
 			continue
 		}
+		if err := s.orderUnique(ctx, q.conn, name); err != nil {
+			return nil, err
+		}
 		s.Columns = slices.Clip(s.Columns)
 		found[name] = pool.share(s)
 	}
 	return found, nil
+}
+
+// keyColumns are what addKeyPart wants of information_schema.STATISTICS.
+const keyColumns = "INDEX_NAME, COLUMN_NAME, CAST(SUB_PART AS CHAR), INDEX_TYPE"
+
+// orderUnique puts unique keys that were read by their names in the server's order, which SHOW INDEX alone tells. With a
+// primary key that can be done without.
+func (s *Schema) orderUnique(ctx context.Context, conn *client.Conn, name tableName) error {
+	s.UniqueKnown = true
+	if len(s.Unique) < 2 {
+		return nil
+	}
+	if len(s.PrimaryKey) > 0 {
+		s.forgetUnique()
+		return nil
+	}
+	r, err := ask(ctx, conn, "SHOW INDEX FROM "+quoteName(name.database)+"."+quoteName(name.name))
+	if refusedFor(err) { // it is gone
+		s.forgetUnique()
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("list the keys of table %s: %w", name, err)
+	}
+	order := make(map[string]int)
+	for i := range r.rows {
+		order[r.value(i, "key_name")] = i
+	}
+	slices.SortStableFunc(s.Unique, func(a, b UniqueKey) int { return order[a.Name] - order[b.Name] })
+	return nil
 }
 
 // each calls f for each row of an answer without keeping the answer: it may have hundreds of thousands. The row and its

@@ -29,23 +29,26 @@ const (
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 type savedSchema struct {
-	Version    uint64         `json:"version"`
-	Replaces   uint64         `json:"replaces,omitempty"`
-	Database   string         `json:"database"`
-	Table      string         `json:"table,omitempty"`
-	Charset    string         `json:"charset,omitempty"`
-	Columns    []savedColumn  `json:"columns,omitempty"`
-	PrimaryKey []string       `json:"primary_key,omitempty"`
-	RowEnd     string         `json:"row_end,omitempty"`
-	Unknown    string         `json:"unknown,omitempty"`
-	Origin     string         `json:"origin"`
-	Flavor     string         `json:"flavor,omitempty"` // of the GTIDs
-	Start      *savedPosition `json:"start,omitempty"`
-	GTID       string         `json:"gtid,omitempty"`
-	File       string         `json:"file,omitempty"`
-	Offset     uint64         `json:"offset,omitempty"`
-	Until      *savedPosition `json:"until,omitempty"`
-	Statement  string         `json:"statement,omitempty"`
+	Version    uint64        `json:"version"`
+	Replaces   uint64        `json:"replaces,omitempty"`
+	Database   string        `json:"database"`
+	Table      string        `json:"table,omitempty"`
+	Charset    string        `json:"charset,omitempty"`
+	Columns    []savedColumn `json:"columns,omitempty"`
+	PrimaryKey []string      `json:"primary_key,omitempty"`
+	Unique     []savedKey    `json:"unique,omitempty"`
+	// UniqueKnown tells no unique keys from a history that was written before they were kept.
+	UniqueKnown bool           `json:"unique_known,omitempty"`
+	RowEnd      string         `json:"row_end,omitempty"`
+	Unknown     string         `json:"unknown,omitempty"`
+	Origin      string         `json:"origin"`
+	Flavor      string         `json:"flavor,omitempty"` // of the GTIDs
+	Start       *savedPosition `json:"start,omitempty"`
+	GTID        string         `json:"gtid,omitempty"`
+	File        string         `json:"file,omitempty"`
+	Offset      uint64         `json:"offset,omitempty"`
+	Until       *savedPosition `json:"until,omitempty"`
+	Statement   string         `json:"statement,omitempty"`
 }
 
 type savedColumn struct {
@@ -53,6 +56,20 @@ type savedColumn struct {
 	Type      string `json:"type"`
 	Charset   string `json:"charset,omitempty"`
 	Invisible bool   `json:"invisible,omitempty"`
+	NotNull   bool   `json:"not_null,omitempty"`
+	Virtual   bool   `json:"virtual,omitempty"`
+}
+
+type savedKey struct {
+	Name  string         `json:"name"`
+	Parts []savedKeyPart `json:"parts"`
+	Hash  bool           `json:"hash,omitempty"`
+	Made  bool           `json:"made,omitempty"` // the name, by the server
+}
+
+type savedKeyPart struct {
+	Column string `json:"column,omitempty"`
+	Prefix int    `json:"prefix,omitempty"`
 }
 
 // writeSchemas writes a line for each entry, after the header where the history begins.
@@ -113,6 +130,14 @@ func toSavedSchema(e *canal.SchemaEntry) *savedSchema {
 		for _, c := range e.Schema.Columns {
 			s.Columns = append(s.Columns, savedColumn(c))
 		}
+		s.UniqueKnown = e.Schema.UniqueKnown
+		for _, key := range e.Schema.Unique {
+			saved := savedKey{Name: key.Name, Hash: key.Hash, Made: key.Made}
+			for _, part := range key.Parts {
+				saved.Parts = append(saved.Parts, savedKeyPart(part))
+			}
+			s.Unique = append(s.Unique, saved)
+		}
 	}
 	if !e.GTID.IsZero() {
 		s.Flavor = e.GTID.Flavor.String()
@@ -144,6 +169,14 @@ func fromSavedSchema(s *savedSchema) (canal.SchemaEntry, error) {
 		e.Schema = &canal.Schema{Charset: s.Charset, PrimaryKey: s.PrimaryKey, RowEnd: s.RowEnd, Columns: make([]canal.SchemaColumn, len(s.Columns))}
 		for i, c := range s.Columns {
 			e.Schema.Columns[i] = canal.SchemaColumn(c)
+		}
+		e.Schema.UniqueKnown = s.UniqueKnown
+		for _, saved := range s.Unique {
+			key := canal.UniqueKey{Name: saved.Name, Hash: saved.Hash, Made: saved.Made}
+			for _, part := range saved.Parts {
+				key.Parts = append(key.Parts, canal.KeyPart(part))
+			}
+			e.Schema.Unique = append(e.Schema.Unique, key)
 		}
 	}
 	var flavor canal.Flavor

@@ -17,8 +17,9 @@ func someEntries(t *testing.T) []canal.SchemaEntry {
 	gtid, err := canal.ParseGTID(canal.MySQL, "3e11fa47-71ca-11e1-9e33-c80aa9429562:24")
 	require.NoError(t, err)
 	schema := &canal.Schema{
-		Charset: "latin1", PrimaryKey: []string{"id"},
-		Columns: []canal.SchemaColumn{{Name: "id", Type: "int unsigned"}, {Name: "ä\"", Type: `enum('a"','b''')`, Charset: "gbk", Invisible: true}},
+		Charset: "latin1", PrimaryKey: []string{"id"}, UniqueKnown: true,
+		Unique:  []canal.UniqueKey{{Name: "u", Parts: []canal.KeyPart{{Column: "id"}, {Column: "ä\"", Prefix: 3}, {}}, Hash: true, Made: true}},
+		Columns: []canal.SchemaColumn{{Name: "id", Type: "int unsigned", NotNull: true, Virtual: true}, {Name: "ä\"", Type: `enum('a"','b''')`, Charset: "gbk", Invisible: true}},
 	}
 	start := &canal.Position{GTIDs: set, File: "binlog.000001", Offset: 157}
 	return []canal.SchemaEntry{

@@ -244,7 +244,7 @@ func (d *configDraft) entry(group shards) string {
 		fmt.Fprintf(&b, "    topic: %s\n", quoteYAML(topic))
 	}
 	if len(t.PrimaryKey) == 0 {
-		b.WriteString("    # no primary key: events have no subject and share one partition; a key of columns helps:\n    # key: [column]\n")
+		b.WriteString("    # no primary key, and no unique key without NULLs: events have no subject and share one partition; a key of columns helps:\n    # key: [column]\n")
 	} else {
 		quoted := make([]string, len(t.PrimaryKey))
 		for i, column := range t.PrimaryKey {

@@ -164,7 +164,7 @@ func checkMapping(mapper *mapping.Mapper, entry int, tables []canal.TableInfo) e
 }
 
 func checkKeys(tables []canal.TableInfo) canal.Check {
-	check := canal.Check{Name: "primary keys", Status: canal.CheckOK, Detail: "every captured table has one"}
+	check := canal.Check{Name: "primary keys", Status: canal.CheckOK, Detail: "every captured table has one, or a unique key that stands in for it"}
 	var without []canal.TableInfo
 	for _, table := range tables {
 		if len(table.PrimaryKey) == 0 {

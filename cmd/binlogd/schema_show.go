@@ -56,6 +56,7 @@ type shownSchema struct {
 	Charset    string        `json:"charset,omitempty"`
 	Columns    []shownColumn `json:"columns,omitempty"`
 	PrimaryKey []string      `json:"primary_key,omitempty"`
+	UniqueKey  []string      `json:"unique_key,omitempty"` // that the server takes in the place of a primary one
 	Statement  string        `json:"statement,omitempty"`
 }
 
@@ -149,8 +150,11 @@ func newShownSchema(e *canal.SchemaEntry) shownSchema {
 	}
 	if e.Schema != nil {
 		s.Charset, s.PrimaryKey = e.Schema.Charset, e.Schema.PrimaryKey
+		if len(s.PrimaryKey) == 0 {
+			s.UniqueKey = e.Schema.Key()
+		}
 		for _, c := range e.Schema.Columns {
-			s.Columns = append(s.Columns, shownColumn(c))
+			s.Columns = append(s.Columns, shownColumn{Name: c.Name, Type: c.Type, Charset: c.Charset, Invisible: c.Invisible})
 		}
 	}
 	return s
@@ -183,6 +187,9 @@ func writeSchemas(w io.Writer, shown []shownSchema, whole bool) error {
 			}
 			if slices.Contains(s.PrimaryKey, c.Name) {
 				b.WriteString(" primary key")
+			}
+			if slices.Contains(s.UniqueKey, c.Name) {
+				b.WriteString(" unique key")
 			}
 			b.WriteByte('\n')
 		}
