@@ -46,28 +46,40 @@ func (s *samples) run(test *sampleTest) (string, error) {
 
 // mapChanges maps a test's changes as one transaction.
 func (s *samples) mapChanges(test *sampleTest) ([]mapping.Event, error) {
-	transaction := &canal.Transaction{GTID: canal.GTID{Flavor: canal.MySQL, UUID: [16]byte{15: 1}, Number: 1}, Number: 1, CommittedAt: sampleCommit, Last: true}
+	rows, transaction, err := s.transaction(test)
+	if err != nil {
+		return nil, err
+	}
 	worker := s.mapper.NewWorker()
 	if err := worker.Begin(transaction); err != nil {
 		return nil, err
 	}
 	var events []mapping.Event
-	ordinals := map[*canal.Table]uint64{}
-	for i := range test.Changes {
-		row, err := test.Changes[i].row(s.Tables)
-		if err != nil {
-			return nil, err
-		}
-		if !s.mapper.Captured(row.Table.Database, row.Table.Name) {
-			continue // the binlog's other tables do not count
-		}
-		ordinals[row.Table]++
-		row.Ordinal, row.Place = ordinals[row.Table], uint64(i+1)
+	for _, row := range rows {
 		if events, err = worker.Append(events, row); err != nil {
 			return nil, err
 		}
 	}
 	return worker.End(events, 0)
+}
+
+// transaction is a test's changes, numbered as the decoder does. The binlog's other tables do not count.
+func (s *samples) transaction(test *sampleTest) (rows []*canal.Row, t *canal.Transaction, err error) {
+	ordinals := map[*canal.Table]uint64{}
+	for i := range test.Changes {
+		row, err := test.Changes[i].row(s.Tables)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !s.mapper.Captured(row.Table.Database, row.Table.Name) {
+			continue
+		}
+		ordinals[row.Table]++
+		row.Ordinal, row.Place = ordinals[row.Table], uint64(i+1)
+		rows = append(rows, row)
+	}
+	t = &canal.Transaction{GTID: canal.GTID{Flavor: canal.MySQL, UUID: [16]byte{15: 1}, Number: 1}, Number: 1, CommittedAt: sampleCommit, Last: true}
+	return rows, t, nil
 }
 
 // lines show an expected event.
