@@ -25,8 +25,12 @@ func FuzzDDL(f *testing.F) {
 			tracker.parser.flavor = MariaDB
 		}
 		known := &Schema{Charset: "utf8mb4", Columns: []SchemaColumn{{Name: "id", Type: "int"}, {Name: "a", Type: "varchar(5)", Charset: "latin1"}}, PrimaryKey: []string{"id"}}
+		keyed := known.clone()
+		keyed.PrimaryKey, keyed.UniqueKnown = nil, true
+		keyed.Columns[0].NotNull = true
+		keyed.Unique = []UniqueKey{{Name: "a", Parts: []KeyPart{{Column: "id"}}}, {Name: "b", Parts: []KeyPart{{Column: "a", Prefix: 3}, {}}, Made: true}}
 		tracker.now = (&schemaSnapshot{prove: tracker}).with([]*trackedTable{
-			{name: tableName{"d", "t"}, schema: known}, {name: tableName{"d", "orders"}, schema: known}, {name: tableName{"d", "u"}, doubt: "x"},
+			{name: tableName{"d", "t"}, schema: known}, {name: tableName{"d", "a"}, schema: keyed}, {name: tableName{"d", "orders"}, schema: known}, {name: tableName{"d", "u"}, doubt: "x"},
 		}, map[string]string{"d": "latin1"})
 		q := query{database: []byte("d"), text: []byte(text), session: session{sqlMode: mode, client: client, server: 8}}
 		q.ansiQuotes = mode&modeANSIQuotes != 0
@@ -51,7 +55,7 @@ func FuzzDDL(f *testing.F) {
 				t.Error(err)
 			}
 		})
-		if tables > 3+len(text) {
+		if tables > 4+len(text) {
 			t.Errorf("%d tables", tables)
 		}
 	})

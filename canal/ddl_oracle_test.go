@@ -104,8 +104,10 @@ var ddlScripts = map[string][]string{
 var ddlScriptsMySQL = map[string][]string{
 	"mysql types":   {"CREATE TABLE t (v VECTOR(5), w VECTOR, g POINT SRID 4326 NOT NULL, i INT INVISIBLE, j INT)", "ALTER TABLE t ADD k INT CHECK (k > 1), ADD CONSTRAINT c CHECK (k < 5) NOT ENFORCED", "ALTER TABLE t ADD KEY f ((j + 1)), ALGORITHM=DEFAULT, LOCK=SHARED", "ALTER TABLE t ADD l INT, ALGORITHM=INSTANT"},
 	"invisible key": {"SET sql_generate_invisible_primary_key=ON; CREATE TABLE t (a INT)", "ALTER TABLE t ADD b INT AFTER a, ADD c INT", "SET sql_generate_invisible_primary_key=ON; CREATE TABLE doubt_t (a INT); ALTER TABLE doubt_t ADD b INT FIRST"},
-	"unique keys of MySQL": {"CREATE TABLE t (a INT NOT NULL, b INT NOT NULL, v INT AS (a+1) VIRTUAL NOT NULL, s INT AS (a+2) STORED NOT NULL, UNIQUE x (v), UNIQUE ((a+1)), UNIQUE y (b) INVISIBLE, PRIMARY KEY (a, b))",
-		"ALTER TABLE t ALTER INDEX y VISIBLE", "ALTER TABLE t ADD UNIQUE z (s)", "ALTER TABLE t DROP PRIMARY KEY", "ALTER TABLE t DROP INDEX y", "ALTER TABLE t ADD UNIQUE y (a), ADD c INT"},
+	"unique keys of MySQL": {
+		"CREATE TABLE t (a INT NOT NULL, b INT NOT NULL, v INT AS (a+1) VIRTUAL NOT NULL, s INT AS (a+2) STORED NOT NULL, UNIQUE x (v), UNIQUE ((a+1)), UNIQUE y (b) INVISIBLE, PRIMARY KEY (a, b))",
+		"ALTER TABLE t ALTER INDEX y VISIBLE", "ALTER TABLE t ADD UNIQUE z (s)", "ALTER TABLE t DROP PRIMARY KEY", "ALTER TABLE t DROP INDEX y", "ALTER TABLE t ADD UNIQUE y (a), ADD c INT",
+	},
 	"key columns": {"CREATE TABLE w (a INT, b INT, c INT, PRIMARY KEY (a, b))", "ALTER TABLE w DROP COLUMN a"},
 	"national":    {"CREATE TABLE doubt_n (a NCHAR(3), b NATIONAL VARCHAR(5))"},
 }
