@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/binlogd/binlogd/canal"
 	"github.com/binlogd/binlogd/checkpoint"
@@ -41,8 +42,12 @@ func main() {
 	os.Exit(code)
 }
 
+// sameRequest is for how long signals count as one request to stop: timeout(1), terminals
+// and supervisors signal a process and its group, so that one request arrives twice.
+const sameRequest = 200 * time.Millisecond
+
 // untilSignal ends the context at the first SIGINT or SIGTERM, which asks for an orderly
-// end; the second ends the process on the spot, as a kill would.
+// end; one that comes after sameRequest ends the process on the spot, as a kill would.
 func untilSignal(parent context.Context, stderr io.Writer) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(parent)
 	signals := make(chan os.Signal, 2)
@@ -54,10 +59,14 @@ func untilSignal(parent context.Context, stderr io.Writer) (context.Context, con
 		case <-ctx.Done():
 			return
 		}
-		first := <-signals
-		fmt.Fprintf(stderr, "binlogd: second signal (%s), stopping at once\n", first)
+		asked := time.Now()
+		second := <-signals
+		for time.Since(asked) < sameRequest {
+			second = <-signals
+		}
+		fmt.Fprintf(stderr, "binlogd: second signal (%s), stopping at once\n", second)
 		code := 128
-		if number, ok := first.(syscall.Signal); ok {
+		if number, ok := second.(syscall.Signal); ok {
 			code += int(number)
 		}
 		os.Exit(code)
