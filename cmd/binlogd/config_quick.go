@@ -46,7 +46,12 @@ func (q quickFlags) config(password func() (string, error)) (*config, error) {
 	}
 	cfg.Name = pipelineNameFrom(database)
 	cfg.Checkpoint.Path = q.checkpoint
-	cfg.Events = []mapping.TableRule{{Table: mapping.QuotePattern(database) + ".*"}}
+	every := mapping.TableRule{Table: mapping.QuotePattern(database) + ".*"}
+	if cfg.Publish.Stdout != nil || cfg.Publish.File != nil {
+		// Neither shows the topic, and the default one, database.table, does not allow every name of a table.
+		every.Topic = cfg.Name
+	}
+	cfg.Events = []mapping.TableRule{every}
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}

@@ -50,6 +50,8 @@ func TestAQuickLookCapturesOneDatabaseAndKeepsNothing(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, mapper.Captured("my shop*", "orders"))
 	require.False(t, mapper.Captured("my shopping", "orders"))
+	_, err = mapper.Topic("my shop*", "таблица")
+	require.NoError(t, err, "standard output shows no topic, so that tables may have any name")
 }
 
 func TestQuickFlags(t *testing.T) {
