@@ -382,6 +382,14 @@ func (p *past) refusesWhatCannotBe(t *testing.T) {
 	refused(exitConfig, "--zone", "rewind", "--to-time", "2026-11-29 10:00", "--yes")
 	refused(exitConfig, "copy the whole id of an event", "rewind", "--to-event", "nonsense", "--yes")
 	refused(exitConfig, "has no entry", "rewind", "--to-entry", "999999", "--yes")
+	if p.gtidsOn {
+		never := "11111111-71ca-11e1-9e33-c80aa9429562:1-5"
+		if p.server.Flavor != "mysql" {
+			never = "0-1-4000000000"
+		}
+		refused(exitConfig, "the server never executed "+never, "set", "--to-gtid", never, "--skip", "--yes")
+		refused(exitConfig, "the server never executed "+never, "rewind", "--to-gtid", never, "--yes")
+	}
 	refused(exitConfig, "is not the beginning of a transaction", "rewind", "--to-position", increment(p.position), "--yes")
 	p.server.Exec(t, fmt.Sprintf("INSERT INTO `%s`.orders VALUES ('next', 500, 1)", p.database))
 	file, offset := p.server.BinlogPosition(t)

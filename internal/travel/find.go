@@ -88,6 +88,16 @@ func (f *finder) toSet(ctx context.Context, text string) (*point, error) {
 	if err != nil {
 		return nil, &canal.ConfigError{Err: fmt.Errorf("--to-gtid: %w", err), Remedy: "write a GTID set as the server does"}
 	}
+	end, err := f.binlogs.End(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if unknown := set.Subtract(end.GTIDs); end.GTIDs != nil && !unknown.IsEmpty() { // no run could begin there, and reading up to it would not end
+		return nil, &canal.ConfigError{
+			Err:    fmt.Errorf("the server never executed %s, which the GTID set holds", brief(unknown)),
+			Remedy: fmt.Sprintf("leave it out of the set, or check that source.address is the right server: it has executed %s", brief(end.GTIDs)),
+		}
+	}
 	p, err := f.at(f.binlogs.After(ctx, set))
 	if err != nil {
 		return nil, err
@@ -226,9 +236,13 @@ func (f *finder) back(ctx context.Context, n int) (*point, error) {
 		}
 		_, until = start.ends()
 	}
+	remedy := fmt.Sprintf("--transactions %d is as far back as they go", found)
+	if found == 0 {
+		remedy = "there is nothing to go back over before the checkpoint; `binlogd checkpoint show` tells where it is"
+	}
 	return nil, &canal.SourceError{
 		Err:    fmt.Errorf("the server's binlogs hold only %d published transactions with events of this configuration", found),
-		Remedy: fmt.Sprintf("--transactions %d is as far back as they go", found),
+		Remedy: remedy,
 	}
 }
 
