@@ -132,6 +132,13 @@ func (a *app) replay(ctx context.Context, cfg *config, f *replayFlags) (err erro
 		return fmt.Errorf("open the sink %s: %w", options.Describe(), err)
 	}
 	defer func() { err = errors.Join(err, sink.Close()) }()
+	// Who waits at the terminal is told that the sink does not answer, as a first run is; later it is waited for.
+	if err := sink.Ping(ctx); err != nil {
+		if _, refused := errors.AsType[*publish.PermanentError](err); !refused {
+			err = &unavailableError{code: exitSink, err: err}
+		}
+		return fmt.Errorf("look at the sink %s: %w", options.Describe(), err)
+	}
 	r := &travel.Replay{
 		Name: name, From: from, To: to, GTIDs: f.gtids, IDs: f.ids, Tables: f.tables, Types: f.types, Keys: f.keys, Topic: f.topic, Rate: f.rate,
 		Sink: publish.WithRetry(sink, publish.RetryOptions{Logger: a.logger}),
