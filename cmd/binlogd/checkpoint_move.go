@@ -46,7 +46,7 @@ func (f *targetFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.time, "to-time", "", "the first transaction committed at or after this time is the next: 2026-11-29T10:00:00Z, '2026-11-29 10:00' with --zone, or -3h")
 	cmd.Flags().StringVar(&f.event, "to-event", "", "the transaction of the event with this id is the next")
 	cmd.Flags().IntVar(&f.transactions, "transactions", 0, "back over the last N transactions that had events of this configuration")
-	cmd.Flags().StringVar(&f.entry, "to-entry", "", "the place of this entry of `binlogd checkpoint history`")
+	cmd.Flags().StringVar(&f.entry, "to-entry", "", "the place of this entry of \"binlogd checkpoint history\"")
 	cmd.Flags().StringVar(&f.position, "to-position", "", "the transaction that begins at FILE:POS is the next")
 	cmd.Flags().StringVar(&f.zone, "zone", "", "the time zone of a --to-time that states none: UTC, Local or a name such as Europe/Berlin")
 	targets := []string{"to-gtid", "to-time", "to-event", "transactions", "to-entry", "to-position"}

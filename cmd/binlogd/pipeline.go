@@ -53,8 +53,12 @@ func (a *app) publish(ctx context.Context, cfg *config, record *checkpoint.Recor
 		Move: func(asking context.Context, request admin.MoveRequest) (string, error) {
 			return steering.turn(asking, func(ctx context.Context) (string, error) {
 				entry, err := moveCheckpoint(ctx, store, request)
-				a.logger.Info("asked to move the checkpoint", "action", request.Action, "by", request.By.User, "reason", request.Reason, "entry", entry, "error", err)
-				return entry, err
+				if err != nil { // whoever asked is told why
+					a.logger.Warn("the checkpoint was not moved", "action", request.Action, "by", request.By.User, "reason", request.Reason, "error", err)
+					return entry, err
+				}
+				a.logger.Info("moved the checkpoint", "action", request.Action, "by", request.By.User, "reason", request.Reason, "entry", entry)
+				return entry, nil
 			})
 		},
 		Reload: reload.reload,
