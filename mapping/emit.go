@@ -18,7 +18,11 @@ type RuleError struct {
 }
 
 func (e *RuleError) Error() string {
-	return fmt.Sprintf("rule %s.%s (%s), key %q: %v; mend the rule, or write on_error: skip to count and log such changes instead", e.Rule, e.Part, e.Type, e.Key, e.Err)
+	of := ""
+	if e.Type != "" { // an outbox's row has its type from a column
+		of = " (" + e.Type + ")"
+	}
+	return fmt.Sprintf("rule %s.%s%s, key %q: %v; mend the rule, or write on_error: skip to count and log such changes instead", e.Rule, e.Part, of, e.Key, e.Err)
 }
 
 func (e *RuleError) Unwrap() error { return e.Err }
