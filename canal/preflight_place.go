@@ -67,12 +67,13 @@ func (i *Inspector) lacking(ctx context.Context, o PreflightOptions, what string
 		}
 		c.Status, c.Err = CheckFail, &LagError{Err: errors.New(detail), Remedy: c.Remedy}
 		return c
-	case i.sameAs(o.Server):
-		return failSource(name, fmt.Sprintf("the server has lost transactions: its binlogs were reset (%s), or it lost the last ones in a crash: %s", i.resetStatement(), what), crashRemedy)
 	}
 	executed, err := i.executed()
-	if err == nil && o.Checkpoint.GTIDs.Intersect(executed).IsEmpty() {
+	switch {
+	case err == nil && o.Checkpoint.GTIDs.Intersect(executed).IsEmpty():
 		return failSource(name, "another server answers, or its binlogs were reset: it has none of the transactions that were read: "+what, wrongServer)
+	case i.sameAs(o.Server):
+		return failSource(name, fmt.Sprintf("the server has lost transactions: its binlogs were reset (%s), or it lost the last ones in a crash: %s", i.resetStatement(), what), crashRemedy)
 	}
 	return failSource(name, "another server answers, with part of the history only: rebuilt from a backup, or promoted before it had all: "+what, wrongServer+"; or wait for a server that has all and name it in source.addresses")
 }
