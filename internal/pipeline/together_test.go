@@ -1,7 +1,6 @@
 package pipeline_test
 
 import (
-	"context"
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
@@ -104,7 +103,7 @@ func (l load) verifyOnce(t *testing.T, s settings) tally {
 }
 
 // togetherKills is how often TestTogetherKilledAtRandom kills; BINLOGD_KILLS overrides it.
-const togetherKills = 12
+const togetherKills = 8
 
 // TestTogetherKilledAtRandom kills the program at any moment while the database is written to: every event is there once.
 func TestTogetherKilledAtRandom(t *testing.T) {
@@ -153,10 +152,9 @@ func TestTogetherTwice(t *testing.T) {
 		first := s.daemon(t, "")
 		code, message := s.launch(t, "").wait(t)
 		require.Equal(t, 6, code, message)
-		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-		defer cancel()
-		wait := l.start(ctx)
-		wait()
+		l.during(t, func() {
+			require.Eventually(t, func() bool { return len(l.server.Query(t, "SELECT id FROM "+l.db+".counted LIMIT 1")) > 0 }, patience, 10*time.Millisecond)
+		})
 		s.awaitTogether(t, l.server, first)
 		first.stop(t)
 		t.Logf("%+v", l.verifyOnce(t, s))
