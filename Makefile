@@ -22,8 +22,8 @@ help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: ## Build ./binlogd
-	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o binlogd ./cmd/binlogd
+build: ## Build bin/binlogd
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o bin/binlogd ./cmd/binlogd
 
 .PHONY: demo
 demo: ## Watch binlogd lose nothing while it is killed (SINK=file, kafka or redis)
@@ -68,5 +68,5 @@ services-fetch: ## Fetch all servers that tests use into the cache folder
 
 .PHONY: clean
 clean: ## Delete what was built here, and the development servers' data
-	rm -f binlogd
+	rm -f bin/binlogd
 	@$(SERVERS) down -wipe
