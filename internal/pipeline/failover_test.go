@@ -113,6 +113,7 @@ func TestFailoverUnderLoad(t *testing.T) {
 		p.settings.once(t, p.primary)
 		l := p.settings.run(t, nil)
 		p.load.during(t, func() { l.awaitMore(t) })
+		l.caughtUp(t, p.primary) // so that what comes next was written then
 		p.replica.CatchUp(t, p.primary)
 		p.replica.Exec(t, replicaStatement(p.replica, "STOP REPLICA SQL_THREAD"))
 		p.load.during(t, func() { l.awaitMore(t) })
