@@ -9,7 +9,8 @@ import (
 	"time"
 
 	"github.com/IBM/sarama"
-	"github.com/xdg-go/scram"
+
+	"github.com/binlogd/binlogd/internal/secure"
 )
 
 // DefaultTopic is the topic that checkpoints in Kafka are kept in.
@@ -32,12 +33,11 @@ type KafkaOptions struct {
 	TransactionalID string `yaml:"-"`
 }
 
+// TLSOptions are how connections are secured.
+type TLSOptions = secure.TLSOptions
+
 // SASLOptions are how binlogd shows the brokers who it is.
-type SASLOptions struct {
-	Mechanism string `yaml:"mechanism"` // PLAIN (the default), SCRAM-SHA-256 or SCRAM-SHA-512
-	User      string `yaml:"user"`
-	Password  string `yaml:"password"`
-}
+type SASLOptions = secure.SASLOptions
 
 // Validate returns an error that names the YAML key at fault and says what to write.
 func (o *KafkaOptions) Validate() error {
@@ -55,17 +55,10 @@ func (o *KafkaOptions) Validate() error {
 	if o.Timeout != 0 && o.Timeout < 100*time.Millisecond {
 		return fmt.Errorf("checkpoint.kafka.timeout: %s is too short; write at least 100ms, for example 5s", o.Timeout)
 	}
-	if o.SASL != nil {
-		switch o.SASL.Mechanism {
-		case "", "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512":
-		default:
-			return fmt.Errorf("checkpoint.kafka.sasl.mechanism: %q is not offered; write PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512", o.SASL.Mechanism)
-		}
-		if o.SASL.User == "" {
-			return errors.New("checkpoint.kafka.sasl.user: is missing; write the user that the brokers know")
-		}
+	if err := o.SASL.Validate("checkpoint.kafka.sasl"); err != nil {
+		return err
 	}
-	_, err := o.TLS.config("checkpoint.kafka.tls", "")
+	_, err := o.TLS.Config("checkpoint.kafka.tls", "")
 	return err
 }
 
@@ -112,7 +105,7 @@ func (o *KafkaOptions) config(pipeline string) (*sarama.Config, error) {
 	c.Producer.Transaction.Timeout = transactionTimeout
 	c.Producer.Transaction.Retry.Max, c.Producer.Transaction.Retry.Backoff = 50, 20*time.Millisecond
 
-	secure, err := o.TLS.config("checkpoint.kafka.tls", "")
+	secure, err := o.TLS.Config("checkpoint.kafka.tls", "")
 	if err != nil {
 		return nil, err
 	}
@@ -120,48 +113,12 @@ func (o *KafkaOptions) config(pipeline string) (*sarama.Config, error) {
 	if secure == nil {
 		c.Net.TLS.Config = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
-	if o.SASL != nil {
-		o.SASL.apply(c)
-	}
+	o.SASL.Apply(c)
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("checkpoint.kafka: %s", strings.TrimPrefix(err.Error(), "kafka: "))
 	}
 	return c, nil
 }
-
-func (o *SASLOptions) apply(c *sarama.Config) {
-	c.Net.SASL.Enable = true
-	c.Net.SASL.User, c.Net.SASL.Password = o.User, o.Password
-	switch o.Mechanism {
-	case "SCRAM-SHA-256":
-		c.Net.SASL.Mechanism = sarama.SASLTypeSCRAMSHA256
-		c.Net.SASL.SCRAMClientGeneratorFunc = func() sarama.SCRAMClient { return &scramClient{hash: scram.SHA256} }
-	case "SCRAM-SHA-512":
-		c.Net.SASL.Mechanism = sarama.SASLTypeSCRAMSHA512
-		c.Net.SASL.SCRAMClientGeneratorFunc = func() sarama.SCRAMClient { return &scramClient{hash: scram.SHA512} }
-	default:
-		c.Net.SASL.Mechanism = sarama.SASLTypePlaintext
-	}
-}
-
-// scramClient is one conversation of RFC 5802 in the shape that sarama asks for.
-type scramClient struct {
-	hash         scram.HashGeneratorFcn
-	conversation *scram.ClientConversation
-}
-
-func (s *scramClient) Begin(user, password, authzID string) error {
-	client, err := s.hash.NewClient(user, password, authzID)
-	if err != nil {
-		return err
-	}
-	s.conversation = client.NewConversation()
-	return nil
-}
-
-func (s *scramClient) Step(challenge string) (string, error) { return s.conversation.Step(challenge) }
-
-func (s *scramClient) Done() bool { return s.conversation.Done() }
 
 // ChosenTopic is the topic that is used.
 func (o *KafkaOptions) ChosenTopic() string { return o.topic() }

@@ -49,7 +49,7 @@ func (o *RedisOptions) Validate() error {
 	if o.Username != "" && o.Password == "" {
 		return errors.New("checkpoint.redis.password: is missing beside a username; write it, for example as ${REDIS_PASSWORD}")
 	}
-	_, err = o.TLS.config("checkpoint.redis.tls", host)
+	_, err = o.TLS.Config("checkpoint.redis.tls", host)
 	return err
 }
 
@@ -73,7 +73,7 @@ func (o *RedisOptions) client() (*redis.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	secure, err := o.TLS.config("checkpoint.redis.tls", host)
+	secure, err := o.TLS.Config("checkpoint.redis.tls", host)
 	if err != nil {
 		return nil, err
 	}

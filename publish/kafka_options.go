@@ -9,7 +9,8 @@ import (
 	"time"
 
 	"github.com/IBM/sarama"
-	"github.com/xdg-go/scram"
+
+	"github.com/binlogd/binlogd/internal/secure"
 )
 
 // KafkaOptions are the options of the Kafka sink. Kafka 2.4 or newer is needed.
@@ -43,12 +44,11 @@ type KafkaOptions struct {
 	TransactionLinger time.Duration `yaml:"transaction_linger"`
 }
 
+// TLSOptions are how connections are secured.
+type TLSOptions = secure.TLSOptions
+
 // SASLOptions are how binlogd shows the brokers who it is.
-type SASLOptions struct {
-	Mechanism string `yaml:"mechanism"` // PLAIN (the default), SCRAM-SHA-256 or SCRAM-SHA-512
-	User      string `yaml:"user"`
-	Password  string `yaml:"password"`
-}
+type SASLOptions = secure.SASLOptions
 
 // kafkaDialTimeout is also how long Ping may take, whatever it waits for.
 const kafkaDialTimeout = 5 * time.Second
@@ -83,17 +83,10 @@ func (o *KafkaOptions) Validate() error {
 	if err := o.validateTransactions(); err != nil {
 		return err
 	}
-	if o.SASL != nil {
-		switch o.SASL.Mechanism {
-		case "", "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512":
-		default:
-			return fmt.Errorf("publish.kafka.sasl.mechanism: %q is not offered; write PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512", o.SASL.Mechanism)
-		}
-		if o.SASL.User == "" {
-			return errors.New("publish.kafka.sasl.user: is missing; write the user that the brokers know")
-		}
+	if err := o.SASL.Validate("publish.kafka.sasl"); err != nil {
+		return err
 	}
-	_, err := o.TLS.config("publish.kafka.tls")
+	_, err := o.TLS.Config("publish.kafka.tls", "")
 	return err
 }
 
@@ -179,7 +172,7 @@ func (o *KafkaOptions) config(conns *connections) (*sarama.Config, error) {
 	c.Metadata.Full = false
 	c.Metadata.AllowAutoTopicCreation = false
 
-	tlsConfig, err := o.TLS.config("publish.kafka.tls")
+	tlsConfig, err := o.TLS.Config("publish.kafka.tls", "")
 	if err != nil {
 		return nil, err
 	}
@@ -187,45 +180,9 @@ func (o *KafkaOptions) config(conns *connections) (*sarama.Config, error) {
 	if tlsConfig == nil {
 		c.Net.TLS.Config = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
-	if o.SASL != nil {
-		o.SASL.apply(c)
-	}
+	o.SASL.Apply(c)
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("publish.kafka: %s", strings.TrimPrefix(err.Error(), "kafka: "))
 	}
 	return c, nil
 }
-
-func (o *SASLOptions) apply(c *sarama.Config) {
-	c.Net.SASL.Enable = true
-	c.Net.SASL.User, c.Net.SASL.Password = o.User, o.Password
-	switch o.Mechanism {
-	case "SCRAM-SHA-256":
-		c.Net.SASL.Mechanism = sarama.SASLTypeSCRAMSHA256
-		c.Net.SASL.SCRAMClientGeneratorFunc = func() sarama.SCRAMClient { return &scramClient{hash: scram.SHA256} }
-	case "SCRAM-SHA-512":
-		c.Net.SASL.Mechanism = sarama.SASLTypeSCRAMSHA512
-		c.Net.SASL.SCRAMClientGeneratorFunc = func() sarama.SCRAMClient { return &scramClient{hash: scram.SHA512} }
-	default:
-		c.Net.SASL.Mechanism = sarama.SASLTypePlaintext
-	}
-}
-
-// scramClient is one conversation of RFC 5802 in the shape that sarama asks for.
-type scramClient struct {
-	hash         scram.HashGeneratorFcn
-	conversation *scram.ClientConversation
-}
-
-func (s *scramClient) Begin(user, password, authzID string) error {
-	client, err := s.hash.NewClient(user, password, authzID)
-	if err != nil {
-		return err
-	}
-	s.conversation = client.NewConversation()
-	return nil
-}
-
-func (s *scramClient) Step(challenge string) (string, error) { return s.conversation.Step(challenge) }
-
-func (s *scramClient) Done() bool { return s.conversation.Done() }

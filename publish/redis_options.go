@@ -64,7 +64,7 @@ func (o *RedisOptions) Validate() error {
 	case o.Deduplicate != 0 && o.ExactlyOnce:
 		return errors.New("publish.redis.deduplicate: is of no use with exactly_once, which repeats nothing; leave one out")
 	}
-	_, err := o.TLS.config("publish.redis.tls")
+	_, err := o.TLS.Config("publish.redis.tls", "")
 	return err
 }
 
@@ -78,7 +78,7 @@ func (o *RedisOptions) timeout() time.Duration {
 // client returns a client that uses one connection and never repeats anything by itself:
 // what is repeated, and in which order, is the sink's business.
 func (o *RedisOptions) client(conns *connections) (*redis.Client, error) {
-	tlsConfig, err := o.TLS.config("publish.redis.tls")
+	tlsConfig, err := o.TLS.Config("publish.redis.tls", "")
 	if err != nil {
 		return nil, err
 	}

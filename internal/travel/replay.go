@@ -51,18 +51,7 @@ type Replayed struct {
 
 // Run publishes the stretch. history is the pipeline's checkpoint, which is looked at only; it may hold none.
 func (r *Replay) Run(ctx context.Context, s *Setup, history checkpoint.Reader) (*Replayed, error) {
-	main, err := history.Load(ctx)
-	if errors.Is(err, checkpoint.ErrNotFound) {
-		main, err = &checkpoint.Record{}, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	entries, err := history.SchemaEntries(ctx)
-	if err != nil {
-		return nil, err
-	}
-	binlogs, err := s.openBinlogs(ctx)
+	main, entries, binlogs, err := s.openPast(ctx, history)
 	if err != nil {
 		return nil, err
 	}

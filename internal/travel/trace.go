@@ -26,20 +26,25 @@ type Trace struct {
 	Before, After json.RawMessage
 }
 
-// Trace takes an event's id back to its transaction. history is the pipeline's checkpoint, which may hold none.
-func (s *Setup) Trace(ctx context.Context, history checkpoint.Reader, id string) (*Trace, error) {
-	record, err := history.Load(ctx)
+// openPast opens the server's binlogs, and gives what the pipeline's checkpoint, which may hold nothing, says of them.
+func (s *Setup) openPast(ctx context.Context, history checkpoint.Reader) (record *checkpoint.Record, entries []canal.SchemaEntry, binlogs *canal.Binlogs, err error) {
+	record, err = history.Load(ctx)
 	if errors.Is(err, checkpoint.ErrNotFound) {
 		record, err = &checkpoint.Record{}, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
-	entries, err := history.SchemaEntries(ctx)
-	if err != nil {
-		return nil, err
+	if entries, err = history.SchemaEntries(ctx); err != nil {
+		return nil, nil, nil, err
 	}
-	binlogs, err := s.openBinlogs(ctx)
+	binlogs, err = s.openBinlogs(ctx)
+	return record, entries, binlogs, err
+}
+
+// Trace takes an event's id back to its transaction. history is the pipeline's checkpoint, which may hold none.
+func (s *Setup) Trace(ctx context.Context, history checkpoint.Reader, id string) (*Trace, error) {
+	record, entries, binlogs, err := s.openPast(ctx, history)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,5 @@
-package publish
+// Package secure is what sinks and checkpoint stores have in common in how they secure connections and show who they are.
+package secure
 
 import (
 	"crypto/tls"
@@ -8,8 +9,7 @@ import (
 	"os"
 )
 
-// TLSOptions are how a sink secures its connections. Present means encrypted, unless
-// Mode says otherwise.
+// TLSOptions are how connections to Redis and Kafka are secured. Present means encrypted, unless Mode says otherwise.
 type TLSOptions struct {
 	// Mode is verify-identity (the default: a trusted certificate for the address),
 	// verify-ca (a trusted certificate), required (any certificate) or disabled.
@@ -20,12 +20,16 @@ type TLSOptions struct {
 	ServerName string `yaml:"server_name"` // the name to verify where it is not the address
 }
 
-// config returns nil where connections are not encrypted. key is the YAML key of o.
-func (o *TLSOptions) config(key string) (*tls.Config, error) {
+// Config returns nil where connections are not encrypted. key is the YAML key of o, which errors begin with, and host what a
+// certificate is to be made out to unless ServerName says otherwise; where both are empty, the client fills it in.
+func (o *TLSOptions) Config(key, host string) (*tls.Config, error) {
 	if o == nil || o.Mode == "disabled" {
 		return nil, nil
 	}
 	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: o.ServerName}
+	if c.ServerName == "" {
+		c.ServerName = host
+	}
 	if o.CA != "" {
 		pem, err := os.ReadFile(o.CA)
 		if err != nil {
